@@ -1,0 +1,144 @@
+//! The catalog: classes, attributes, indexes and names of one state of the database.
+//!
+//! Catalog entries are objects of system classes and live in the heap; a [`Catalog`] is the decoded form of those
+//! visible at one commit, immutable and shared. A commit that writes a catalog object publishes a new one.
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+pub use crate::index::{IndexId, IndexKind};
+use crate::object::{ClassId, CommitNumber, Layout, Oid, Type, Value};
+
+/// The schema and the names of one state of the database.
+#[derive(Debug, Clone, Default)]
+pub struct Catalog {
+    /// The commit that last changed the catalog.
+    pub version: CommitNumber,
+    /// All classes by identifier, user classes and system classes.
+    pub classes: FxHashMap<ClassId, Arc<Class>>,
+    /// Class identifiers by name.
+    pub class_names: FxHashMap<Arc<str>, ClassId>,
+    /// All indexes by identifier.
+    pub indexes: FxHashMap<IndexId, Arc<Index>>,
+    /// Index identifiers by name.
+    pub index_names: FxHashMap<Arc<str>, IndexId>,
+    /// Named roots.
+    pub names: FxHashMap<Arc<str>, Arc<Name>>,
+}
+
+/// A class.
+#[derive(Debug, Clone)]
+pub struct Class {
+    /// Its identifier.
+    pub id: ClassId,
+    /// Its name.
+    pub name: Arc<str>,
+    /// The class it extends.
+    pub superclass: Option<ClassId>,
+    /// All attributes, inherited ones first, in declaration order.
+    pub attributes: Vec<Attribute>,
+    /// Where they lie in a record.
+    pub layout: Arc<Layout>,
+    /// This class and all below it, in ascending order: its polymorphic extent.
+    pub family: Vec<ClassId>,
+    /// The indexes that cover objects of exactly this class (its own and those of its superclasses).
+    pub indexes: Vec<IndexId>,
+    /// The catalog object that holds this definition.
+    pub object: Oid,
+}
+
+/// An attribute of a class.
+#[derive(Debug, Clone)]
+pub struct Attribute {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its type.
+    pub r#type: Type,
+    /// Whether nil is refused.
+    pub not_null: bool,
+    /// The value where none is given.
+    pub default: Value,
+    /// The class that declares it (this one or one above).
+    pub declared_in: ClassId,
+    /// Its slot in records of this class.
+    pub slot: usize,
+}
+
+/// An index.
+#[derive(Debug, Clone)]
+pub struct Index {
+    /// Its identifier.
+    pub id: IndexId,
+    /// Its name.
+    pub name: Arc<str>,
+    /// The class whose objects (subclasses included) it covers.
+    pub class: ClassId,
+    /// The indexed attributes, most significant first. For an index on a path, the one path.
+    pub components: Vec<Component>,
+    /// Its kind.
+    pub kind: IndexKind,
+    /// For an index on a path: the indexes it stands on, from the first reference to the attribute at the end. Such
+    /// an index stores nothing itself.
+    pub steps: Vec<IndexId>,
+    /// Whether it may be used; while it is being built, writers maintain it but readers do not see it.
+    pub ready: bool,
+    /// Whether ranges can be read in key order (a unique index over long values knows only equality).
+    pub ordered: bool,
+    /// The catalog object that holds this definition.
+    pub object: Oid,
+}
+
+/// One attribute of an index.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Component {
+    /// The attribute, or a path of references that ends in one.
+    pub path: Vec<Arc<str>>,
+    /// Whether larger values come first.
+    pub descending: bool,
+}
+
+/// A named root.
+#[derive(Debug, Clone)]
+pub struct Name {
+    /// The name.
+    pub name: Arc<str>,
+    /// What it stands for.
+    pub value: Value,
+    /// The catalog object that holds it.
+    pub object: Oid,
+}
+
+impl Catalog {
+    /// The class called `name`.
+    pub fn class(&self, name: &str) -> Option<&Arc<Class>> {
+        self.class_names.get(name).and_then(|id| self.classes.get(id))
+    }
+
+    /// The index called `name`.
+    pub fn index(&self, name: &str) -> Option<&Arc<Index>> {
+        self.index_names.get(name).and_then(|id| self.indexes.get(id))
+    }
+
+    /// Whether objects of `class` are also objects of `ancestor`.
+    pub fn is_a(&self, class: ClassId, ancestor: ClassId) -> bool {
+        self.classes
+            .get(&ancestor)
+            .is_some_and(|above| above.family.binary_search(&class).is_ok())
+    }
+
+    /// An object as text: `Person#42`; the class number where the class is unknown.
+    pub fn describe(&self, oid: Oid) -> String {
+        match self.classes.get(&oid.class()) {
+            Some(class) => format!("{}#{}", class.name, oid.serial()),
+            None => format!("{oid:?}"),
+        }
+    }
+}
+
+impl Class {
+    /// The attribute called `name`.
+    pub fn attribute(&self, name: &str) -> Option<&Attribute> {
+        self.attributes.iter().find(|attribute| &*attribute.name == name)
+    }
+}

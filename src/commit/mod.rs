@@ -1,0 +1,1 @@
+//! The write street: validate, append, sync, apply, publish.

@@ -1,0 +1,1 @@
+//! Databases: open, define, snapshot, begin, transact.

@@ -1,0 +1,1 @@
+//! The object table: where the newest version of each object lies.

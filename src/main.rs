@@ -1,0 +1,2 @@
+//! The `olivine` command.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Care of a database: check and the like.

@@ -1,0 +1,46 @@
+//! The layout of a class: which attribute lies in which slot of a record's body.
+
+use std::sync::Arc;
+
+use super::oid::ClassId;
+use super::types::Type;
+use super::value::Value;
+
+/// Where the attributes of one class lie in the bodies of its objects.
+///
+/// Slots are only ever appended: a dropped attribute leaves a hole, a retyped one gets a new slot. So a body with
+/// fewer slots than the layout was written by an earlier version of the class, and what is past its count takes the
+/// slot's default.
+#[derive(Debug, Clone)]
+pub struct Layout {
+    /// The class.
+    pub class: ClassId,
+    /// Its name.
+    pub name: Arc<str>,
+    /// All slots, inherited ones included.
+    pub slots: Vec<Slot>,
+}
+
+/// One attribute of a [`Layout`].
+#[derive(Debug, Clone)]
+pub struct Slot {
+    /// The attribute's name.
+    pub name: Arc<str>,
+    /// Its type.
+    pub r#type: Type,
+    /// The value of bodies written before the attribute existed, and of inserts that leave it out.
+    pub default: Value,
+    /// Whether nil is refused.
+    pub not_null: bool,
+    /// Whether the attribute was dropped; its slot stays.
+    pub dropped: bool,
+}
+
+impl Layout {
+    /// The slot number of the attribute `name`.
+    pub fn slot(&self, name: &str) -> Option<usize> {
+        self.slots
+            .iter()
+            .position(|slot| !slot.dropped && &*slot.name == name)
+    }
+}

@@ -1,0 +1,1 @@
+//! The syntax tree; it prints itself back as canonical text.

@@ -1,0 +1,1 @@
+//! Names, types and parameters, resolved against the catalog.

@@ -1,0 +1,1 @@
+//! Execution: operators over batches of borrowed records, expressions as closures.

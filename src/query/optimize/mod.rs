@@ -1,0 +1,1 @@
+//! The optimizer: an ordered list of small rules.

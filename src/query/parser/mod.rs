@@ -1,0 +1,1 @@
+//! The parser: one function a production of the grammar.

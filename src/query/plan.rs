@@ -1,0 +1,1 @@
+//! Plans and bound expressions.

@@ -1,0 +1,79 @@
+//! What a query may see of the store: [`Reader`], and nothing else.
+//!
+//! A reader is one immutable state: a committed state at one commit number, or that state under the writes of one
+//! transaction, fixed when the reader was made. Everything borrowed from it lives as long as the reader.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use crate::catalog::{Catalog, IndexId};
+use crate::error::Result;
+use crate::object::{ClassId, CommitNumber, Oid, Record, Value};
+
+/// Where a scan of one class's extent stands; starts before the first object.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ExtentPosition {
+    /// The serial number the scan goes on at.
+    pub next_serial: u64,
+}
+
+/// The keys wanted of an index: equal to `prefix` in the first components, and within the bounds in the next one.
+///
+/// Values are compared in the total order, nil included: who wants no nil excludes it by a bound.
+#[derive(Debug, Clone)]
+pub struct IndexRange {
+    /// Values the first components must equal.
+    pub prefix: Vec<Value>,
+    /// The lower bound of the component after the prefix (in value order, whatever its direction).
+    pub lower: Bound<Value>,
+    /// The upper bound of that component.
+    pub upper: Bound<Value>,
+}
+
+/// Ascending or descending.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Direction {
+    /// From the smallest key up.
+    #[default]
+    Ascending,
+    /// From the largest key down.
+    Descending,
+}
+
+/// The objects an index has for a range of keys, in key order; within one key ascending by OID (descending where the
+/// direction is).
+pub trait Postings: Send {
+    /// Appends up to `limit` objects to `oids`; appending none means the end.
+    fn next(&mut self, limit: usize, oids: &mut Vec<Oid>) -> Result<()>;
+}
+
+/// One immutable state of the database, as the query engine sees it.
+pub trait Reader: Send + Sync {
+    /// The classes, indexes and names of this state.
+    fn catalog(&self) -> &Arc<Catalog>;
+    /// The commit this state is of.
+    fn commit(&self) -> CommitNumber;
+    /// The object, or `None` if it does not exist in this state.
+    fn object(&self, oid: Oid) -> Result<Option<Record<'_>>>;
+    /// Reads many objects at once, so that the processor overlaps their cache misses: appends one entry an OID, in
+    /// the order given.
+    fn gather<'a>(&'a self, oids: &[Oid], records: &mut Vec<Option<Record<'a>>>) -> Result<()>;
+    /// Appends up to `limit` objects of exactly this class (not its subclasses) in OID order and moves `position`
+    /// on; appending none means the end.
+    fn scan<'a>(
+        &'a self,
+        class: ClassId,
+        position: &mut ExtentPosition,
+        limit: usize,
+        records: &mut Vec<Record<'a>>,
+    ) -> Result<()>;
+    /// The number of objects of exactly this class, at most a little out of date; for estimates.
+    fn extent_estimate(&self, class: ClassId) -> u64;
+    /// The objects an index has in `range`.
+    fn lookup(
+        &self,
+        index: IndexId,
+        range: &IndexRange,
+        direction: Direction,
+    ) -> Result<Box<dyn Postings + '_>>;
+}

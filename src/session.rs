@@ -1,0 +1,1 @@
+//! Sessions: run statements of text.

@@ -1,0 +1,1 @@
+//! Transactions: write set and overlay of own writes.

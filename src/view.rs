@@ -1,0 +1,1 @@
+//! The committed state at one commit number.

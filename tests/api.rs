@@ -1,0 +1,1 @@
+//! The embedded API as a downstream crate sees it.

@@ -1,0 +1,1 @@
+//! Threads: conflicts and anomalies.

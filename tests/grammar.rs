@@ -1,0 +1,1 @@
+//! The grammar, tied to the parser.

@@ -1,0 +1,1 @@
+//! Plan shapes and visited-object counts.
