@@ -1,1 +1,7 @@
-//! The benchmark suite behind `olivine bench`.
+//! The benchmark suite behind `olivine bench`: read, query and materialization throughput, always apart, on
+//! verified data.
+
+mod random;
+mod run;
+
+pub use run::{Arguments, run};
