@@ -1,15 +1,11 @@
 //! Secondary indexes: derived data, replayed from the log or rebuilt from the heap when lost.
 
-/// Identifies an index within one database; never reused.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct IndexId(pub u32);
+mod change;
+mod indexes;
+mod kind;
+mod snapshot;
 
-/// How an index lies on disk and what it promises.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum IndexKind {
-    /// Posting lists: value to objects. Also serves references (target to sources).
-    Ordered,
-    /// Point keys: at most one object a value; objects with nil in the key are not compared.
-    Unique,
-}
+pub use change::{IndexChange, IndexKey, decode_changes, encode_changes};
+pub use indexes::{IndexStatistics, IndexStorage, IndexStore, SeveralObjects, SyncThrough};
+pub use kind::{IndexId, IndexKind};
+pub use snapshot::{IndexSnapshot, RangeCursor};
