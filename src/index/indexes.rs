@@ -99,12 +99,7 @@ impl IndexStore {
     }
 
     /// Adds the changes of one commit whose log record ends at `position`; commits come in order, from one caller.
-    pub fn apply(
-        &self,
-        commit: CommitNumber,
-        position: LogPosition,
-        changes: &[IndexChange],
-    ) -> Result<()> {
+    pub fn apply(&self, commit: CommitNumber, position: LogPosition, changes: &[IndexChange]) -> Result<()> {
         let _ = (commit, position, changes);
         Ok(())
     }
