@@ -4,3 +4,4 @@ mod position;
 mod table;
 
 pub use position::{Location, LogPosition};
+pub use table::{Root, Table, TableVersion};
