@@ -1,7 +1,12 @@
 //! The heap: a log of segments that holds every object, and the table that finds them.
 
+mod heap;
 mod position;
-mod table;
+pub mod table;
+mod view;
 
+pub use heap::{
+    Appended, CommitEntry, Damage, Head, Heap, HeapOptions, HeapStatistics, RecordEntry, Recovered, Replayed,
+};
 pub use position::{Location, LogPosition};
-pub use table::{Root, Table, TableVersion};
+pub use view::HeapView;
