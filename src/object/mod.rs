@@ -1,13 +1,36 @@
 //! Objects: identity, values and their one total order, and how both are written as bytes.
 
+pub mod codec;
+mod coerce;
+mod dynamic;
+mod from;
 mod layout;
+mod literal;
+mod members;
+mod number;
 mod oid;
+mod order;
 mod record;
+mod reference;
+pub mod serde;
+pub mod text;
+mod time;
 mod types;
 mod value;
+mod value_ref;
 
+pub use self::serde::{Field, Shape, class_name, from_record, probe, to_body, update_body};
+pub use coerce::coerce;
+pub use dynamic::Object;
 pub use layout::{Layout, Slot};
+pub use members::{Entries, Fields, Members};
 pub use oid::{ClassId, CommitNumber, MAX_CLASS, MAX_SERIAL, Oid, SERIAL_BITS};
 pub use record::Record;
+pub use reference::Ref;
+pub use time::{Date, Duration, Time, Timestamp};
 pub use types::Type;
-pub use value::{Date, Duration, Time, Timestamp, Value, ValueRef};
+pub use value::Value;
+pub use value_ref::{Kind, ValueRef};
+
+pub use rust_decimal::Decimal;
+pub use uuid::Uuid;

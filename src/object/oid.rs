@@ -66,6 +66,12 @@ impl fmt::Debug for Oid {
     }
 }
 
+impl fmt::Display for Oid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
 /// The number of a commit: monotonic within a timeline of a database, independent of the clock; 48 bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct CommitNumber(pub u64);
