@@ -2,6 +2,7 @@
 
 mod change;
 mod indexes;
+pub(crate) mod key;
 mod kind;
 mod snapshot;
 
