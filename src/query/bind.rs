@@ -1,1 +1,0 @@
-//! Names, types and parameters, resolved against the catalog.

@@ -1,0 +1,1 @@
+//! Binding: names, types and parameters of a statement, resolved against the catalog.

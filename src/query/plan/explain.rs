@@ -1,0 +1,371 @@
+//! Plans as text: an indented tree, one node a line, and the subqueries of a node below it.
+
+use std::fmt;
+
+use super::aggregate::Aggregate;
+use super::expression::{Column, Expression, ExpressionKind, Subquery};
+use super::node::{Access, Equal, IndexKey, JoinKind, NullsOrder, Plan, SortKey};
+use super::show::Joined;
+use super::statement::{Change, InsertSource, Query, Statement};
+use crate::read::Direction;
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        tree(f, self, 0)
+    }
+}
+
+impl fmt::Display for Query {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.plan.fmt(f)
+    }
+}
+
+impl fmt::Display for Statement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.change {
+            Change::Query(query) => query.fmt(f),
+            Change::Insert(insert) => {
+                writeln!(f, "Insert {}", insert.class_name)?;
+                match &insert.source {
+                    InsertSource::Rows(rows) => writeln!(f, "  Rows {}", rows.len()),
+                    InsertSource::Query(query) => tree(f, &query.plan, 1),
+                }
+            }
+            Change::Update(update) => {
+                let assignments: Vec<String> = update
+                    .assignments
+                    .iter()
+                    .map(|assignment| format!("{} = {}", assignment.attribute, assignment.value))
+                    .collect();
+                writeln!(
+                    f,
+                    "Update {} set {}",
+                    update.target.name,
+                    Joined(&assignments, ", ")
+                )?;
+                tree(f, &update.plan, 1)
+            }
+            Change::Delete(delete) => {
+                writeln!(f, "Delete {}", delete.target.name)?;
+                tree(f, &delete.plan, 1)
+            }
+        }
+    }
+}
+
+fn tree(f: &mut fmt::Formatter<'_>, plan: &Plan, depth: usize) -> fmt::Result {
+    indent(f, depth)?;
+    line(f, plan)?;
+    f.write_str("\n")?;
+    let below = depth.saturating_add(1);
+    for expression in plan.expressions() {
+        subqueries(f, expression, below)?;
+    }
+    for child in plan.children() {
+        tree(f, child, below)?;
+    }
+    Ok(())
+}
+
+fn indent(f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Result {
+    (0..depth).try_for_each(|_| f.write_str("  "))
+}
+
+fn subqueries(f: &mut fmt::Formatter<'_>, expression: &Expression, depth: usize) -> fmt::Result {
+    if let ExpressionKind::Subquery(subquery) = &expression.kind {
+        subquery_tree(f, subquery, depth)?;
+    }
+    expression
+        .children()
+        .into_iter()
+        .try_for_each(|child| subqueries(f, child, depth))
+}
+
+fn subquery_tree(f: &mut fmt::Formatter<'_>, subquery: &Subquery, depth: usize) -> fmt::Result {
+    indent(f, depth)?;
+    if subquery.outer.is_empty() {
+        writeln!(f, "query {}, once:", subquery.number)?;
+    } else {
+        let outer = names(&subquery.outer);
+        writeln!(f, "query {}, for each {}:", subquery.number, Joined(&outer, ", "))?;
+    }
+    tree(f, &subquery.query.plan, depth.saturating_add(1))
+}
+
+fn names(columns: &[Column]) -> Vec<&str> {
+    columns.iter().map(|column| &*column.name).collect()
+}
+
+fn line(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
+    match plan {
+        Plan::Unit => f.write_str("Unit"),
+        Plan::Values { columns, rows } => {
+            write!(
+                f,
+                "Values {} rows into {}",
+                rows.len(),
+                Joined(&names(columns), ", ")
+            )
+        }
+        Plan::Iterate {
+            column,
+            collection,
+            outer,
+            on,
+            ..
+        } => {
+            let outer = if *outer { " or nil" } else { "" };
+            write!(f, "Iterate {} in {collection}{outer}", column.name)?;
+            condition(f, on.as_ref())
+        }
+        Plan::Fetch { column, .. } => write!(f, "Fetch {}", column.name),
+        Plan::Filter { predicate, .. } => write!(f, "Filter {predicate}"),
+        Plan::Join { kind, on, .. } => {
+            f.write_str(join_name(*kind, "Join"))?;
+            condition(f, on.as_ref())
+        }
+        Plan::Apply { kind, on, .. } => {
+            f.write_str(join_name(*kind, "Apply"))?;
+            condition(f, on.as_ref())
+        }
+        Plan::HashJoin { kind, keys, on, .. } => {
+            let keys: Vec<String> = keys
+                .iter()
+                .map(|(left, right)| format!("{left} = {right}"))
+                .collect();
+            write!(f, "{} {}", join_name(*kind, "HashJoin"), Joined(&keys, " and "))?;
+            condition(f, on.as_ref())
+        }
+        Plan::Group { .. } => group(f, plan),
+        Plan::Sort { keys, .. } => write!(f, "Sort {}", Joined(keys, ", ")),
+        Plan::TopK {
+            keys, limit, offset, ..
+        } => {
+            write!(f, "TopK {}", Joined(keys, ", "))?;
+            limits(f, Some(limit), offset.as_ref())
+        }
+        Plan::Limit { limit, offset, .. } => {
+            f.write_str("Limit")?;
+            limits(f, limit.as_ref(), offset.as_ref())
+        }
+        Plan::Distinct { columns, .. } => write!(f, "Distinct {}", Joined(&names(columns), ", ")),
+        Plan::Project { columns, .. } => {
+            let columns: Vec<String> = columns.iter().map(projection).collect();
+            write!(f, "Project {}", Joined(&columns, ", "))
+        }
+        Plan::SetOperation { operator, all, .. } => {
+            let name = operator.to_string();
+            let mut letters = name.chars();
+            let first = letters
+                .next()
+                .map(|letter| letter.to_ascii_uppercase())
+                .unwrap_or_default();
+            write!(f, "{first}{}{}", letters.as_str(), if *all { " all" } else { "" })
+        }
+        _ => source(f, plan),
+    }
+}
+
+/// The nodes that read the store.
+fn source(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
+    match plan {
+        Plan::Extent {
+            column,
+            class,
+            classes,
+            estimate,
+        } => {
+            write!(f, "Extent {class} as {}", column.name)?;
+            if classes.len() > 1 {
+                write!(f, " ({} classes)", classes.len())?;
+            }
+            rows(f, *estimate)
+        }
+        Plan::CountExtent { column, class, .. } => write!(f, "CountExtent {class} as {}", column.name),
+        Plan::IndexScan {
+            column,
+            class,
+            index,
+            access,
+            direction,
+            estimate,
+            ..
+        } => {
+            write!(f, "IndexScan {} on {class} as {}: ", index.name, column.name)?;
+            keys_wanted(f, index, access)?;
+            if *direction == Direction::Descending {
+                f.write_str(" backwards")?;
+            }
+            rows(f, *estimate)
+        }
+        Plan::IndexPath {
+            column,
+            class,
+            steps,
+            access,
+            estimate,
+            ..
+        } => {
+            let indexes: Vec<&str> = steps.iter().map(|step| &*step.name).collect();
+            write!(
+                f,
+                "IndexPath {} on {class} as {}: ",
+                Joined(&indexes, " <- "),
+                column.name
+            )?;
+            match steps.last() {
+                Some(last) => keys_wanted(f, last, access)?,
+                None => f.write_str("nothing")?,
+            }
+            rows(f, *estimate)
+        }
+        Plan::Objects {
+            column,
+            class,
+            references,
+            ..
+        } => {
+            write!(
+                f,
+                "Objects {class} as {}: {}",
+                column.name,
+                Joined(references, ", ")
+            )
+        }
+        _ => Ok(()),
+    }
+}
+
+fn rows(f: &mut fmt::Formatter<'_>, estimate: Option<u64>) -> fmt::Result {
+    match estimate {
+        Some(rows) => write!(f, " (~{rows})"),
+        None => Ok(()),
+    }
+}
+
+fn condition(f: &mut fmt::Formatter<'_>, on: Option<&Expression>) -> fmt::Result {
+    match on {
+        Some(on) => write!(f, " on {on}"),
+        None => Ok(()),
+    }
+}
+
+fn limits(
+    f: &mut fmt::Formatter<'_>,
+    limit: Option<&Expression>,
+    offset: Option<&Expression>,
+) -> fmt::Result {
+    if let Some(limit) = limit {
+        write!(f, " limit {limit}")?;
+    }
+    if let Some(offset) = offset {
+        write!(f, " offset {offset}")?;
+    }
+    Ok(())
+}
+
+fn join_name(kind: JoinKind, name: &'static str) -> &'static str {
+    match (kind, name) {
+        (JoinKind::Inner, name) => name,
+        (JoinKind::Left, "Join") => "LeftJoin",
+        (JoinKind::Left, "HashJoin") => "LeftHashJoin",
+        (JoinKind::Left, _) => "LeftApply",
+        (JoinKind::Semi, "Join") => "SemiJoin",
+        (JoinKind::Semi, "HashJoin") => "SemiHashJoin",
+        (JoinKind::Semi, _) => "SemiApply",
+        (JoinKind::Anti, "Join") => "AntiJoin",
+        (JoinKind::Anti, "HashJoin") => "AntiHashJoin",
+        (JoinKind::Anti, _) => "AntiApply",
+    }
+}
+
+/// `name: expression`, or only the expression where it is called that anyway.
+fn projection((column, expression): &(Column, Expression)) -> String {
+    let text = expression.to_string();
+    if *text == *column.name
+        || text
+            .strip_suffix(&*column.name)
+            .is_some_and(|rest| rest.ends_with('.'))
+    {
+        text
+    } else {
+        format!("{}: {text}", column.name)
+    }
+}
+
+fn group(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
+    let Plan::Group {
+        keys,
+        aggregates,
+        partition,
+        ..
+    } = plan
+    else {
+        return Ok(());
+    };
+    f.write_str("Group")?;
+    if !keys.is_empty() {
+        let keys: Vec<String> = keys.iter().map(projection).collect();
+        write!(f, " by {}", Joined(&keys, ", "))?;
+    }
+    for (position, aggregate) in aggregates.iter().enumerate() {
+        f.write_str(if position == 0 { " computing " } else { ", " })?;
+        write!(f, "{aggregate}")?;
+    }
+    match partition {
+        Some(_) => f.write_str(" with partition"),
+        None => Ok(()),
+    }
+}
+
+impl fmt::Display for Aggregate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let distinct = if self.distinct { "distinct " } else { "" };
+        match &self.argument {
+            Some(argument) => write!(f, "{}({distinct}{argument})", self.function),
+            None => write!(f, "{}(*)", self.function),
+        }
+    }
+}
+
+impl fmt::Display for SortKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.expression)?;
+        if self.descending {
+            f.write_str(" desc")?;
+        }
+        match (self.nulls, self.descending) {
+            (NullsOrder::First, true) => f.write_str(" nulls first"),
+            (NullsOrder::Last, false) => f.write_str(" nulls last"),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn keys_wanted(f: &mut fmt::Formatter<'_>, index: &IndexKey, access: &Access) -> fmt::Result {
+    let mut components = index.components.iter();
+    let mut conditions = Vec::new();
+    for equal in &access.equal {
+        let component = components.next().map_or("", |component| &**component);
+        conditions.push(match equal {
+            Equal::Value(value) => format!("{component} = {value}"),
+            Equal::Nil => format!("{component} is nil"),
+        });
+    }
+    let next = components.next().map_or("", |component| &**component);
+    if let Some(among) = &access.among {
+        let values: Vec<&Expression> = among.iter().map(|(value, _)| value).collect();
+        conditions.push(format!("{next} in ({})", Joined(&values, ", ")));
+    }
+    if let Some((lower, inclusive)) = &access.lower {
+        conditions.push(format!("{next} {} {lower}", if *inclusive { ">=" } else { ">" }));
+    }
+    if let Some((upper, inclusive)) = &access.upper {
+        conditions.push(format!("{next} {} {upper}", if *inclusive { "<=" } else { "<" }));
+    }
+    if conditions.is_empty() {
+        return f.write_str("all");
+    }
+    write!(f, "{}", Joined(&conditions, " and "))
+}

@@ -1,0 +1,20 @@
+//! Plans: what a bound statement does, as owned data that can be cached, shared and shown.
+
+mod aggregate;
+mod explain;
+mod expression;
+mod node;
+mod operator;
+mod pattern;
+mod show;
+mod statement;
+mod visit;
+
+pub use aggregate::{Aggregate, AggregateFunction};
+pub use expression::{Column, ColumnId, Expression, ExpressionKind, Slots, Subquery, SubqueryForm};
+pub use node::{Access, Equal, IndexKey, JoinKind, NullsOrder, Partition, Plan, SortKey};
+pub use operator::{Arithmetic, Comparison, FunctionId, SetOperator};
+pub use pattern::{LikePart, LikePattern};
+pub use statement::{
+    Assignment, Change, Delete, Insert, InsertSource, Output, Query, ResultKind, Returning, Statement, Update,
+};
