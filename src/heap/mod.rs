@@ -1,11 +1,11 @@
 //! The heap: a log of segments that holds every object, and the table that finds them.
 
-mod heap;
+mod object_heap;
 mod position;
 pub mod table;
 mod view;
 
-pub use heap::{
+pub use object_heap::{
     Appended, CommitEntry, Damage, Head, Heap, HeapOptions, HeapStatistics, RecordEntry, Recovered, Replayed,
 };
 pub use position::{Location, LogPosition};
