@@ -1,6 +1,8 @@
 //! The benchmark suite behind `olivine bench`: read, query and materialization throughput, always apart, on
 //! verified data.
 
+mod debian;
+mod oo1;
 mod oo7;
 mod random;
 mod run;
