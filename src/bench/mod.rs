@@ -2,9 +2,12 @@
 //! verified data.
 
 mod debian;
+mod machine;
+mod measure;
 mod oo1;
 mod oo7;
 mod random;
+mod report;
 mod run;
 
 pub use run::{Arguments, run};
