@@ -119,11 +119,6 @@ impl Allocator {
             }
         }
     }
-
-    /// How many pages are used or wait, root slots included.
-    pub(super) fn pages_used(&self) -> u64 {
-        self.used.iter().map(|bits| u64::from(bits.count_ones())).sum()
-    }
 }
 
 fn place(page: u32) -> (usize, u64) {
@@ -149,7 +144,6 @@ mod tests {
         assert_eq!(allocator.allocate_run(1).unwrap(), 6);
         assert_eq!(allocator.allocate().unwrap(), 70);
         assert_eq!(allocator.allocate().unwrap(), 204);
-        assert_eq!(allocator.pages_used(), 205);
         assert!(!allocator.claim(5));
         assert!(allocator.claim(1000));
     }

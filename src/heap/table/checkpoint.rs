@@ -120,9 +120,9 @@ impl Checkpointer {
         ))
     }
 
-    /// Removes what is stored.
+    /// Removes what is stored, where that is allowed.
     pub(super) fn remove(&self) -> Result<()> {
-        if self.is_stored()? {
+        if !self.disk.is_read_only() && self.is_stored()? {
             self.disk.remove(Path::new(PAGES))?;
             self.disk.sync_directory(Path::new(DIRECTORY))?;
         }

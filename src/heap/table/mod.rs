@@ -12,6 +12,9 @@ mod tree_writer;
 mod trie;
 mod version;
 
+#[cfg(test)]
+mod tests;
+
 pub use checkpoint::Root;
 pub use object_table::Table;
 pub use version::TableVersion;

@@ -54,7 +54,8 @@ impl Table {
         Ok((Table::new(checkpointer, mapped), root))
     }
 
-    /// Removes what is stored of the table and starts with an empty one.
+    /// Removes what is stored of the table and starts with an empty one. On a disk opened read-only nothing is removed,
+    /// and the table lives in memory alone.
     pub fn rebuild(disk: Arc<dyn Disk>) -> Result<Table> {
         let checkpointer = Checkpointer::new(disk);
         checkpointer.remove()?;

@@ -156,7 +156,7 @@ impl TableVersion {
         let parts = self.parts(class);
         let layers = [parts.active, parts.frozen].into_iter().flatten();
         let changed: u64 = layers.map(ClassLayer::entries).sum();
-        let grown = self.last_serial(class) - parts.mapped_last_serial();
+        let grown = self.last_serial(class).saturating_sub(parts.mapped_last_serial());
         parts.mapped.map_or(0, |root| root.entries) + changed.min(grown)
     }
 
