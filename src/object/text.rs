@@ -1,38 +1,140 @@
 //! Scalars from text: dates, times, instants, lengths of time, decimals and identifiers.
 //!
-//! Each function takes the text between the quotes of a literal, and gives a sentence on failure.
+//! Each function takes the text between the quotes of a literal, and gives a sentence on failure. Fractions of a
+//! second may have nine digits and are rounded to the microsecond. A leap second (`23:59:60`) is the second before.
 
+use jiff::fmt::temporal::Pieces;
+use jiff::{SignedDuration, Span, civil};
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
-use super::time::{Date, Duration, Time, Timestamp};
+use super::time::{DAY, Date, Duration, SECOND, Time, Timestamp};
 
-/// A date: `2026-11-30`; years -9999 to 9999.
+/// A date: `2026-11-30`; years -9999 to 9999, negative ones and year 0 as `-000044`.
 pub fn parse_date(text: &str) -> Result<Date, String> {
-    todo!()
+    let text = text.trim();
+    if text.chars().skip(1).any(|c| !c.is_ascii_digit() && c != '-') {
+        return Err(refusal(text, "date", "as 2026-11-30", ""));
+    }
+    text.parse::<civil::Date>()
+        .map(Date::from_civil)
+        .map_err(|reason| refusal(text, "date", "as 2026-11-30", reason))
 }
 
 /// A time of day: `18:05`, `18:05:30`, `18:05:30.25`.
 pub fn parse_time(text: &str) -> Result<Time, String> {
-    todo!()
+    let text = text.trim();
+    let example = "as 18:05 or 18:05:30.25";
+    if text.chars().any(|c| !c.is_ascii_digit() && c != ':' && c != '.') {
+        return Err(refusal(text, "time", example, ""));
+    }
+    let time: civil::Time = text
+        .parse()
+        .map_err(|reason| refusal(text, "time", example, reason))?;
+    let microseconds = microseconds_of(time);
+    Some(Time(microseconds))
+        .filter(|time| time.is_valid())
+        .ok_or_else(|| refusal(text, "time", example, "it rounds to midnight of the next day"))
 }
 
-/// An instant: a date, `T` or a blank, a time, and an offset (`Z`, `+02:00`); without an offset it is UTC.
+/// An instant: a date, `T` or a blank, a time, and an offset (`Z`, `+02:00`, `-12:00:30`); without an offset it is
+/// UTC, without a time midnight.
 pub fn parse_timestamp(text: &str) -> Result<Timestamp, String> {
-    todo!()
+    let text = text.trim();
+    let example = "as 2026-11-30T18:05:30Z or 2026-11-30 18:05+02:00";
+    let pieces = Pieces::parse(text).map_err(|reason| refusal(text, "timestamp", example, reason))?;
+    if pieces.time_zone_annotation().is_some() {
+        let reason = "names of time zones are not known, only offsets";
+        return Err(refusal(text, "timestamp", example, reason));
+    }
+    let time = pieces.time().map_or(0, microseconds_of);
+    let offset = pieces
+        .to_numeric_offset()
+        .map_or(0, |offset| i64::from(offset.seconds()));
+    let instant = i64::from(Date::from_civil(pieces.date()).0) * DAY + time - offset * SECOND;
+    Some(Timestamp(instant))
+        .filter(|instant| instant.is_valid())
+        .ok_or_else(|| {
+            refusal(
+                text,
+                "timestamp",
+                example,
+                "in UTC it lies outside the years -9999 to 9999",
+            )
+        })
 }
 
-/// A length of time: ISO 8601 (`PT1H30M`) or with units (`1h 30m`).
+/// A length of time: ISO 8601 (`PT1H30M`, `P2DT12H`) or with units (`1h 30m`, `2 days`). A day is 24 hours; months
+/// and years have no fixed length and are refused.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    todo!()
+    let text = text.trim();
+    let example = "as PT1H30M or 1h 30m";
+    let nanoseconds = match text.parse::<SignedDuration>() {
+        Ok(duration) => duration.as_nanos(),
+        Err(_) => {
+            let span: Span = text
+                .parse()
+                .map_err(|reason| refusal(text, "duration", example, reason))?;
+            if span.get_years() != 0 || span.get_months() != 0 {
+                let reason = "months and years have no fixed length";
+                return Err(refusal(text, "duration", example, reason));
+            }
+            span_nanoseconds(&span)
+        }
+    };
+    i64::try_from(round_to_microseconds(nanoseconds))
+        .map(Duration)
+        .map_err(|_| refusal(text, "duration", example, "it is longer than 292,000 years"))
 }
 
-/// A decimal number of up to 28 digits, without the literal's `d`.
+/// Nanoseconds of a span without months and years.
+fn span_nanoseconds(span: &Span) -> i128 {
+    let seconds = (i128::from(span.get_weeks()) * 7 + i128::from(span.get_days())) * 86_400
+        + i128::from(span.get_hours()) * 3600
+        + i128::from(span.get_minutes()) * 60
+        + i128::from(span.get_seconds());
+    let milliseconds = seconds * 1000 + i128::from(span.get_milliseconds());
+    let microseconds = milliseconds * 1000 + i128::from(span.get_microseconds());
+    microseconds * 1000 + i128::from(span.get_nanoseconds())
+}
+
+fn round_to_microseconds(nanoseconds: i128) -> i128 {
+    (nanoseconds + 500).div_euclid(1000)
+}
+
+/// Microseconds since midnight, rounded.
+fn microseconds_of(time: civil::Time) -> i64 {
+    let seconds = (i64::from(time.hour()) * 60 + i64::from(time.minute())) * 60 + i64::from(time.second());
+    seconds * SECOND + (i64::from(time.subsec_nanosecond()) + 500) / 1000
+}
+
+/// A decimal number of up to 28 digits, without the literal's `d`; also with an exponent (`1.5e3`).
 pub fn parse_decimal(text: &str) -> Result<Decimal, String> {
-    todo!()
+    let text = text.trim();
+    let parsed = if text.contains(['e', 'E']) {
+        Decimal::from_scientific(text)
+    } else {
+        Decimal::from_str_exact(text)
+    };
+    parsed.map_err(|_| refusal(text, "decimal", "as 12.50", "it has up to 28 digits"))
 }
 
-/// A 128-bit identifier in any of its usual forms.
+/// A 128-bit identifier, with or without hyphens.
 pub fn parse_uuid(text: &str) -> Result<Uuid, String> {
-    todo!()
+    let text = text.trim();
+    Uuid::try_parse(text).map_err(|reason| {
+        let example = "as 67e55044-10b1-426f-9247-bb680e5fe0c8";
+        refusal(text, "uuid", example, reason)
+    })
+}
+
+/// What was found, what was expected, and why it is not that.
+fn refusal(text: &str, what: &str, example: &str, reason: impl ToString) -> String {
+    let reason = reason.to_string();
+    let shown: String = text.chars().take(60).collect();
+    if reason.is_empty() {
+        format!("'{shown}' is no {what} (expected {example})")
+    } else {
+        format!("'{shown}' is no {what} (expected {example}): {reason}")
+    }
 }

@@ -89,6 +89,17 @@ impl Type {
         }
     }
 
+    /// Whether values of this type may contain references.
+    pub fn may_refer(&self) -> bool {
+        match self {
+            Type::Any | Type::Reference(_) => true,
+            Type::List(member) | Type::Set(member) | Type::Bag(member) => member.may_refer(),
+            Type::Map(key, value) => key.may_refer() || value.may_refer(),
+            Type::Struct(fields) => fields.iter().any(|(_, field)| field.may_refer()),
+            _ => false,
+        }
+    }
+
     /// Whether values of this type are numbers.
     pub fn is_number(&self) -> bool {
         matches!(self, Type::Int | Type::Float | Type::Decimal)

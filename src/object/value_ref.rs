@@ -1,14 +1,17 @@
 //! Values borrowed from a stored record or from an owned value.
 
+use std::sync::Arc;
+
 use rust_decimal::Decimal;
 use uuid::Uuid;
 
+use super::codec;
 use super::members::{Entries, Fields, Members};
 use super::oid::Oid;
 use super::time::{Date, Duration, Time, Timestamp};
 use super::types::Type;
 use super::value::Value;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// A value borrowed from a stored record (or from an owned [`Value`]); `Copy`, 32 bytes.
 ///
@@ -93,10 +96,83 @@ pub enum Kind {
     Struct,
 }
 
+impl Kind {
+    /// Where the kind stands in the total order; the three types of numbers stand together.
+    pub fn rank(self) -> u8 {
+        match self {
+            Kind::Nil => 0,
+            Kind::Bool => 1,
+            Kind::Int | Kind::Float | Kind::Decimal => 2,
+            Kind::String => 3,
+            Kind::Bytes => 4,
+            Kind::Date => 5,
+            Kind::Time => 6,
+            Kind::Timestamp => 7,
+            Kind::Duration => 8,
+            Kind::Uuid => 9,
+            Kind::Reference => 10,
+            Kind::List => 11,
+            Kind::Set => 12,
+            Kind::Bag => 13,
+            Kind::Map => 14,
+            Kind::Struct => 15,
+        }
+    }
+
+    /// The name of the kind, as in `Type`'s text.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Nil => "nil",
+            Kind::Bool => "bool",
+            Kind::Int => "int",
+            Kind::Float => "float",
+            Kind::Decimal => "decimal",
+            Kind::String => "string",
+            Kind::Bytes => "bytes",
+            Kind::Date => "date",
+            Kind::Time => "time",
+            Kind::Timestamp => "timestamp",
+            Kind::Duration => "duration",
+            Kind::Uuid => "uuid",
+            Kind::Reference => "reference",
+            Kind::List => "list",
+            Kind::Set => "set",
+            Kind::Bag => "bag",
+            Kind::Map => "map",
+            Kind::Struct => "struct",
+        }
+    }
+}
+
 impl<'a> ValueRef<'a> {
     /// The kind of value this is.
     pub fn kind(self) -> Kind {
-        todo!()
+        match self {
+            ValueRef::Nil => Kind::Nil,
+            ValueRef::Bool(_) => Kind::Bool,
+            ValueRef::Int(_) => Kind::Int,
+            ValueRef::Float(_) => Kind::Float,
+            ValueRef::String(_) => Kind::String,
+            ValueRef::Bytes(_) => Kind::Bytes,
+            ValueRef::Reference(_) => Kind::Reference,
+            ValueRef::Date(_) => Kind::Date,
+            ValueRef::Time(_) => Kind::Time,
+            ValueRef::Timestamp(_) => Kind::Timestamp,
+            ValueRef::Duration(_) => Kind::Duration,
+            ValueRef::Decimal(_) => Kind::Decimal,
+            ValueRef::Uuid(_) => Kind::Uuid,
+            ValueRef::Encoded(r#type, bytes) => codec::kind_of(r#type, bytes),
+            ValueRef::Owned(value) => owned_kind(value),
+        }
+    }
+
+    /// The same value with a scalar taken out of [`ValueRef::Owned`].
+    #[inline]
+    pub(crate) fn unwrapped(self) -> ValueRef<'a> {
+        match self {
+            ValueRef::Owned(value) => value.as_ref(),
+            other => other,
+        }
     }
 
     /// Whether this is nil.
@@ -107,41 +183,122 @@ impl<'a> ValueRef<'a> {
 
     /// The name of the value's type, as in `Type`'s text, without member types.
     pub fn type_name(self) -> &'static str {
-        todo!()
+        self.kind().name()
     }
 
     /// An owned copy; fails where stored bytes are damaged (text that is not UTF-8, a collection cut short).
     pub fn to_value(self) -> Result<Value> {
-        todo!()
+        Ok(match self {
+            ValueRef::Nil => Value::Nil,
+            ValueRef::Bool(value) => Value::Bool(value),
+            ValueRef::Int(value) => Value::Int(value),
+            ValueRef::Float(value) => Value::Float(value),
+            ValueRef::String(value) => Value::String(codec::text(value)?.into()),
+            ValueRef::Bytes(value) => Value::Bytes(value.into()),
+            ValueRef::Reference(value) => Value::Reference(value),
+            ValueRef::Date(value) => Value::Date(value),
+            ValueRef::Time(value) => Value::Time(value),
+            ValueRef::Timestamp(value) => Value::Timestamp(value),
+            ValueRef::Duration(value) => Value::Duration(value),
+            ValueRef::Decimal(value) => Value::Decimal(value),
+            ValueRef::Uuid(value) => Value::Uuid(value),
+            ValueRef::Encoded(..) => self.composite_to_value()?,
+            ValueRef::Owned(value) => value.clone(),
+        })
+    }
+
+    fn composite_to_value(self) -> Result<Value> {
+        let kind = self.kind();
+        if let Some(members) = self.members()? {
+            let members = members
+                .map(|member| member.and_then(ValueRef::to_value))
+                .collect::<Result<Vec<Value>>>()?;
+            return Ok(match kind {
+                Kind::Set => Value::Set(members.into()),
+                Kind::Bag => Value::Bag(members.into()),
+                _ => Value::List(members.into()),
+            });
+        }
+        if let Some(entries) = self.entries()? {
+            let entries = entries
+                .map(|entry| entry.and_then(|(key, value)| Ok((key.to_value()?, value.to_value()?))))
+                .collect::<Result<Vec<(Value, Value)>>>()?;
+            return Ok(Value::Map(entries.into()));
+        }
+        let fields = self
+            .fields()?
+            .into_iter()
+            .flatten()
+            .map(|field| field.and_then(|(name, value)| Ok((name.into(), value.to_value()?))))
+            .collect::<Result<Vec<(Arc<str>, Value)>>>()?;
+        Ok(Value::Struct(fields.into()))
     }
 
     /// The text of a string, checked to be UTF-8; `None` for what is no string.
     pub fn as_str(self) -> Result<Option<&'a str>> {
-        todo!()
+        match self.unwrapped() {
+            ValueRef::String(bytes) => codec::text(bytes).map(Some),
+            _ => Ok(None),
+        }
     }
 
-    /// The number of members, entries or fields; `None` for what has none.
+    /// The number of members, entries or fields; `None` for what has none. Does not walk over them.
     pub fn len(self) -> Result<Option<usize>> {
-        todo!()
+        if let Some(members) = self.members()? {
+            return Ok(Some(members.remaining()));
+        }
+        if let Some(entries) = self.entries()? {
+            return Ok(Some(entries.remaining()));
+        }
+        Ok(self.fields()?.map(|fields| fields.remaining()))
     }
 
     /// The members of a list, set or bag, in their order; `None` for what is no such collection.
     pub fn members(self) -> Result<Option<Members<'a>>> {
-        todo!()
+        match self {
+            ValueRef::Encoded(r#type, bytes) => codec::stored_members(r#type, bytes),
+            ValueRef::Owned(value) => Ok(value.as_members().map(Members::owned)),
+            _ => Ok(None),
+        }
     }
 
     /// The entries of a map, in the order of their keys; `None` for what is no map.
     pub fn entries(self) -> Result<Option<Entries<'a>>> {
-        todo!()
+        match self {
+            ValueRef::Encoded(r#type, bytes) => codec::stored_entries(r#type, bytes),
+            ValueRef::Owned(value) => Ok(value.as_entries().map(Entries::owned)),
+            _ => Ok(None),
+        }
     }
 
     /// The fields of a struct, in the order of their declaration; `None` for what is no struct.
     pub fn fields(self) -> Result<Option<Fields<'a>>> {
-        todo!()
+        match self {
+            ValueRef::Encoded(r#type, bytes) => codec::stored_fields(r#type, bytes),
+            ValueRef::Owned(value) => Ok(value.as_fields().map(Fields::owned)),
+            _ => Ok(None),
+        }
     }
 
     /// The field `name` of a struct; `None` for another name, and for what is no struct.
     pub fn field(self, name: &str) -> Result<Option<ValueRef<'a>>> {
-        todo!()
+        for field in self.fields()?.into_iter().flatten() {
+            let (known, value) = field?;
+            if known == name {
+                return Ok(Some(value));
+            }
+        }
+        Ok(None)
+    }
+}
+
+fn owned_kind(value: &Value) -> Kind {
+    match value {
+        Value::List(_) => Kind::List,
+        Value::Set(_) => Kind::Set,
+        Value::Bag(_) => Kind::Bag,
+        Value::Map(_) => Kind::Map,
+        Value::Struct(_) => Kind::Struct,
+        scalar => scalar.as_ref().kind(),
     }
 }

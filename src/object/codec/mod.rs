@@ -1,92 +1,54 @@
-//! The body of a record.
+//! The body of a record: the attributes of one object as bytes.
+//!
+//! # Body
+//!
+//! ```text
+//! header | offset table | value | value | ...
+//! ```
+//!
+//! The first byte of the header has the width of the offsets in its low two bits (0: u8, 1: u16, 2: u32) and the
+//! number of slots in its high six; 63 there means that the number follows as a u16. The offset table has the end of
+//! each slot's value, counted from the end of the table; u8 where all values together are under 256 bytes, else u16,
+//! else u32. An empty slot is nil. A slot past the number is not there at all: the attribute is younger than the
+//! record, and has the default of its class. Everything is little-endian.
+//!
+//! # Values
+//!
+//! In postcard's encoding: bool one byte; int, date, time, timestamp and duration as zigzag varints; float 8 bytes;
+//! string and bytes a varint length and the bytes; decimal and uuid 16 bytes. A reference is 8 bytes. So nothing but
+//! nil is empty.
+//!
+//! A list, set, bag or map is the varint of `number << 1 | has_nil`, where some are nil a bitmap of those (a map has
+//! two bits an entry: key, value), and then all that are not nil. Sets and bags are sorted, maps by key. A struct is
+//! the bitmap (at least one byte) and the fields that are not nil.
+//!
+//! A value of type `any`, and every member below it, has a tag byte in front. A struct there is the varint of
+//! `number << 1 | has_nil`, the bitmap, and each field's name before its value (nil fields have only the name).
+//!
+//! # Reading
+//!
+//! Nothing is decoded until it is asked for: a slot is found by its offset, a collection is handed out as its bytes
+//! and decoded while it is walked over. Bytes that do not make sense are an error, whatever they are.
 
-use super::layout::Layout;
-use super::oid::Oid;
-use super::types::Type;
-use super::value::Value;
-use super::value_ref::ValueRef;
-use crate::error::Result;
+mod body;
+mod decode;
+mod encode;
+mod slots;
+mod varint;
 
-/// The encoded body of one object: its header and slots, nothing decoded.
-#[derive(Debug, Clone, Copy)]
-pub struct Body<'a> {
-    data: &'a [u8],
-}
+pub use body::Body;
+pub(crate) use body::BodyBuilder;
+pub use decode::decode;
+pub(crate) use decode::{
+    ANY, Header, is_set, kind_of, stored_entries, stored_fields, stored_members, take, take_text, text,
+};
+pub(crate) use encode::{Tag, put, put_bytes, put_header, put_int};
+pub use slots::{
+    check_not_null, decode_bool, decode_float, decode_int, decode_reference, decode_string, encode_body,
+    read_all, read_slot, references, rewrite,
+};
+pub(crate) use slots::{locate, refuse_nil};
+pub(crate) use varint::put_varint;
 
-impl<'a> Body<'a> {
-    /// Reads the header.
-    pub fn new(bytes: &'a [u8]) -> Result<Body<'a>> {
-        todo!()
-    }
-
-    /// The number of slots the body was written with.
-    pub fn count(&self) -> usize {
-        todo!()
-    }
-
-    /// The encoded bytes of a slot, empty where it holds nil; `None` past the count.
-    #[inline]
-    pub fn slot(&self, slot: usize) -> Result<Option<&'a [u8]>> {
-        todo!()
-    }
-}
-
-/// The value of type `type` whose whole encoding is `bytes`; empty bytes are nil.
-pub fn decode<'a>(r#type: &'a Type, bytes: &'a [u8]) -> Result<ValueRef<'a>> {
-    todo!()
-}
-
-/// The bytes of a slot of type `int`; `None` for nil.
-#[inline]
-pub fn decode_int(bytes: &[u8]) -> Result<Option<i64>> {
-    todo!()
-}
-
-/// The bytes of a slot of type `float`; `None` for nil.
-#[inline]
-pub fn decode_float(bytes: &[u8]) -> Result<Option<f64>> {
-    todo!()
-}
-
-/// The bytes of a slot of type `bool`; `None` for nil.
-#[inline]
-pub fn decode_bool(bytes: &[u8]) -> Result<Option<bool>> {
-    todo!()
-}
-
-/// The bytes of a slot of type `string` or `bytes`, without a check of the text; `None` for nil.
-#[inline]
-pub fn decode_string(bytes: &[u8]) -> Result<Option<&[u8]>> {
-    todo!()
-}
-
-/// The bytes of a slot that holds a reference; `None` for nil.
-#[inline]
-pub fn decode_reference(bytes: &[u8]) -> Result<Option<Oid>> {
-    todo!()
-}
-
-/// The value in a slot of a body; a slot past the body's count has its default.
-pub fn read_slot<'a>(layout: &'a Layout, body: &'a [u8], slot: usize) -> Result<ValueRef<'a>> {
-    todo!()
-}
-
-/// All values of a body, one a slot (nil for dropped ones).
-pub fn read_all(layout: &Layout, body: &[u8]) -> Result<Vec<Value>> {
-    todo!()
-}
-
-/// The body of an object with these values, one a slot. Checks types and `not null`.
-pub fn encode_body(layout: &Layout, values: &[Value]) -> Result<Vec<u8>> {
-    todo!()
-}
-
-/// `body` with some slots changed; the others are copied as bytes. Checks types and `not null`.
-pub fn rewrite(layout: &Layout, body: &[u8], changes: &[(usize, Value)]) -> Result<Vec<u8>> {
-    todo!()
-}
-
-/// Every reference in a body, in members, keys and fields too, in the order of the slots.
-pub fn references<'a>(layout: &'a Layout, body: &'a [u8]) -> impl Iterator<Item = Result<Oid>> + 'a {
-    std::iter::empty()
-}
+/// How deeply collections may nest within one value.
+pub const MAX_DEPTH: usize = 100;
