@@ -9,6 +9,7 @@ pub mod bench;
 #[cfg(feature = "shell")]
 pub mod shell;
 
+mod access;
 mod catalog;
 mod commit;
 mod database;
@@ -24,7 +25,17 @@ mod transaction;
 mod view;
 mod write_set;
 
+pub use access::Extent;
+pub use catalog::{AttributeDefinition, ClassDefinition as Class, IndexDefinition};
+pub use commit::{Durability, Isolation};
+pub use database::{ClassList, Database, Definition, MAX_RUNS, Options, Statistics};
 pub use error::{Error, Result};
+pub use object::{
+    CommitNumber, Date, Decimal, Duration, Object, Oid, Ref, Time, Timestamp, Type, Uuid, Value,
+};
+pub use query::{Parameters, Rows};
+pub use snapshot::Snapshot;
+pub use transaction::{Transaction, TransactionOptions};
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("Olivine maps its segments and needs a 64-bit target");

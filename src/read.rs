@@ -77,3 +77,10 @@ pub trait Reader: Send + Sync {
         direction: Direction,
     ) -> Result<Box<dyn Postings + '_>>;
 }
+
+/// Whether a class (not its subclasses) has any object; true as well where it cannot be read.
+pub fn has_objects(reader: &dyn Reader, class: ClassId) -> bool {
+    let mut first = Vec::new();
+    let mut position = ExtentPosition::default();
+    reader.scan(class, &mut position, 1, &mut first).is_err() || !first.is_empty()
+}

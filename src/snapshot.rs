@@ -1,1 +1,90 @@
 //! Owned read handles.
+
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+
+use crate::access::{self, Extent};
+use crate::error::Result;
+use crate::object::{CommitNumber, Object, Oid, Ref};
+use crate::query::{Engine, Parameters, Rows};
+use crate::read::Reader;
+use crate::view::View;
+
+/// One committed state of the database, for as long as it is held: reads never block, never conflict and always see
+/// exactly the commits up to [`Snapshot::commit`]. Cheap to make and to clone.
+///
+/// While it is held, the old versions it can see are kept on the disk.
+#[derive(Clone)]
+pub struct Snapshot {
+    view: Arc<View>,
+    engine: Arc<Engine>,
+    /// Keeps the database open.
+    _database: Arc<dyn Send + Sync>,
+}
+
+impl Snapshot {
+    pub(crate) fn new(view: Arc<View>, engine: Arc<Engine>, database: Arc<dyn Send + Sync>) -> Self {
+        Snapshot {
+            view,
+            engine,
+            _database: database,
+        }
+    }
+
+    /// The commit it is the state of.
+    pub fn commit(&self) -> CommitNumber {
+        self.view.commit()
+    }
+
+    /// The object behind a reference, or `None` if it does not exist in this state.
+    ///
+    /// # Errors
+    /// Where the stored object does not fit `T`, or is damaged.
+    pub fn get<T: DeserializeOwned>(&self, reference: Ref<T>) -> Result<Option<T>> {
+        access::get(self.view.as_ref(), reference.oid())
+    }
+
+    /// The object behind an identifier with its attributes by name, or `None` if it does not exist in this state.
+    pub fn object(&self, oid: impl Into<Oid>) -> Result<Option<Object>> {
+        access::object(self.view.as_ref(), oid.into())
+    }
+
+    /// Whether the object exists in this state.
+    pub fn exists(&self, oid: impl Into<Oid>) -> Result<bool> {
+        Ok(self.view.object(oid.into())?.is_some())
+    }
+
+    /// All objects of the class of `T` and its subclasses.
+    pub fn extent<T: DeserializeOwned>(&self) -> Result<Extent<T>> {
+        Extent::new(self.view.clone())
+    }
+
+    /// Runs a query (a `select` or a bare expression) with its parameters ([`params!`](crate::params), a tuple for
+    /// `$1`, `$2`, ..., or `()`).
+    ///
+    /// # Errors
+    /// [`Error::Query`](crate::Error::Query) where the text is wrong; what goes wrong later comes with the rows.
+    pub fn query(&self, text: &str, parameters: impl Into<Parameters>) -> Result<Rows> {
+        self.engine
+            .query(text, &parameters.into(), self.view.clone(), None)
+    }
+
+    /// An identifier as text: `Person#42`.
+    pub fn describe(&self, oid: impl Into<Oid>) -> String {
+        self.view.catalog().describe(oid.into())
+    }
+
+    /// The committed state.
+    pub(crate) fn view(&self) -> &Arc<View> {
+        &self.view
+    }
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot")
+            .field("commit", &self.commit())
+            .finish_non_exhaustive()
+    }
+}

@@ -2,10 +2,15 @@
 
 pub mod ast;
 mod bind;
+mod engine;
 mod eval;
 mod exec;
 mod function;
 mod optimize;
+mod parameters;
 mod parser;
 mod plan;
 mod token;
+
+pub use engine::{Engine, Rows};
+pub use parameters::Parameters;

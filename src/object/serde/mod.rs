@@ -1,5 +1,9 @@
 //! The bridge to serde.
 
+mod name;
+
+pub use name::serialized_name;
+
 use ::serde::{Deserialize, Serialize};
 
 use super::layout::Layout;

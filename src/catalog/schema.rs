@@ -1,19 +1,17 @@
-//! The catalog: classes, attributes, indexes and names of one state of the database.
-//!
-//! Catalog entries are objects of system classes and live in the heap; a [`Catalog`] is the decoded form of those
-//! visible at one commit, immutable and shared. A commit that writes a catalog object publishes a new one.
+//! What a catalog says: classes, indexes and names, decoded and cross-linked.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::stored::StoredClass;
 pub use crate::index::{IndexId, IndexKind};
 use crate::object::{ClassId, CommitNumber, Layout, Oid, Type, Value};
 
 /// The schema and the names of one state of the database.
 #[derive(Debug, Clone, Default)]
 pub struct Catalog {
-    /// The commit that last changed the catalog.
+    /// The commit that last changed a class or an index (names do not count): whoever bound an older one reruns.
     pub version: CommitNumber,
     /// All classes by identifier, user classes and system classes.
     pub classes: FxHashMap<ClassId, Arc<Class>>,
@@ -23,6 +21,8 @@ pub struct Catalog {
     pub indexes: FxHashMap<IndexId, Arc<Index>>,
     /// Index identifiers by name.
     pub index_names: FxHashMap<Arc<str>, IndexId>,
+    /// Which classes exist: bit `id % 64` of word `id / 64`.
+    pub live_classes: Vec<u64>,
     /// Named roots.
     pub names: FxHashMap<Arc<str>, Arc<Name>>,
 }
@@ -44,8 +44,10 @@ pub struct Class {
     pub family: Vec<ClassId>,
     /// The indexes that cover objects of exactly this class (its own and those of its superclasses).
     pub indexes: Vec<IndexId>,
-    /// The catalog object that holds this definition.
-    pub object: Oid,
+    /// The catalog object that holds this definition; a system class has none.
+    pub object: Option<Oid>,
+    /// That object, decoded.
+    pub stored: Arc<StoredClass>,
 }
 
 /// An attribute of a class.
@@ -118,6 +120,17 @@ impl Catalog {
     /// The index called `name`.
     pub fn index(&self, name: &str) -> Option<&Arc<Index>> {
         self.index_names.get(name).and_then(|id| self.indexes.get(id))
+    }
+
+    /// Whether the class exists; asked at every read of an object, so one bit.
+    #[inline]
+    pub fn is_live(&self, class: ClassId) -> bool {
+        let word = self
+            .live_classes
+            .get((class.0 / 64) as usize)
+            .copied()
+            .unwrap_or(0);
+        (word >> (class.0 % 64)) & 1 == 1
     }
 
     /// Whether objects of `class` are also objects of `ancestor`.

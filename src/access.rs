@@ -1,0 +1,130 @@
+//! Reading objects from any [`Reader`]: what snapshots and transactions have in common.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+
+use crate::catalog::Class;
+use crate::error::{Error, Result};
+use crate::object::codec::read_slot;
+use crate::object::{ClassId, Object, Oid, Record, Ref, class_name, from_record};
+use crate::read::{ExtentPosition, Reader};
+
+/// The object `oid` as a `T`.
+pub fn get<T: DeserializeOwned>(reader: &dyn Reader, oid: Oid) -> Result<Option<T>> {
+    let Some(record) = reader.object(oid)? else {
+        return Ok(None);
+    };
+    let class = reader.catalog().class_by_id(oid.class())?;
+    decode(class, &record).map(Some)
+}
+
+/// A record as a `T`.
+pub fn decode<T: DeserializeOwned>(class: &Class, record: &Record<'_>) -> Result<T> {
+    from_record(&class.layout, &record.body)
+}
+
+/// The object `oid` with its attributes by name.
+pub fn object(reader: &dyn Reader, oid: Oid) -> Result<Option<Object>> {
+    let Some(record) = reader.object(oid)? else {
+        return Ok(None);
+    };
+    let class = reader.catalog().class_by_id(oid.class())?;
+    let mut object = Object::new(&*class.name);
+    for attribute in &class.attributes {
+        let value = read_slot(&class.layout, &record.body, attribute.slot)?.to_value()?;
+        object.set(&*attribute.name, value);
+    }
+    Ok(Some(object))
+}
+
+/// The class that the Rust type `T` describes.
+pub fn class_of<'a, T: DeserializeOwned>(reader: &'a dyn Reader) -> Result<&'a Arc<Class>> {
+    let name = class_name::<T>()?;
+    reader.catalog().class(name).ok_or_else(|| undefined(name))
+}
+
+/// The sentence for a Rust type without a class.
+pub fn undefined(name: &str) -> Error {
+    Error::Schema(format!(
+        "the class {name} is not defined in this database; call define::<{name}>() first"
+    ))
+}
+
+/// The objects of a class and its subclasses as `T`s, in the order of their identifiers; each with its reference.
+///
+/// Reads a state fixed when it was made, batch by batch.
+pub struct Extent<T> {
+    reader: Arc<dyn Reader>,
+    /// Classes still to read, next one last.
+    classes: Vec<ClassId>,
+    position: ExtentPosition,
+    /// Decoded, next one last.
+    ready: Vec<Result<(Ref<T>, T)>>,
+    _type: PhantomData<fn() -> T>,
+}
+
+impl<T: DeserializeOwned> Extent<T> {
+    /// The extent of the class that `T` describes.
+    pub(crate) fn new(reader: Arc<dyn Reader>) -> Result<Self> {
+        let mut classes = class_of::<T>(&*reader)?.family.clone();
+        classes.reverse();
+        let position = ExtentPosition::default();
+        Ok(Extent {
+            reader,
+            classes,
+            position,
+            ready: Vec::new(),
+            _type: PhantomData,
+        })
+    }
+
+    fn refill(&mut self) {
+        while let Some(class) = self.classes.last().copied() {
+            let mut records = Vec::with_capacity(BATCH);
+            match self.reader.scan(class, &mut self.position, BATCH, &mut records) {
+                Err(error) => {
+                    self.classes.clear();
+                    self.ready.push(Err(error));
+                    return;
+                }
+                Ok(()) if records.is_empty() => {
+                    self.classes.pop();
+                    self.position = ExtentPosition::default();
+                }
+                Ok(()) => {
+                    let catalog = self.reader.catalog();
+                    let item = |record: &Record<'_>| {
+                        let class = catalog.class_by_id(record.oid.class())?;
+                        Ok((Ref::from_oid(record.oid), decode(class, record)?))
+                    };
+                    self.ready.extend(records.iter().rev().map(item));
+                    return;
+                }
+            }
+        }
+    }
+}
+
+impl<T: DeserializeOwned> Iterator for Extent<T> {
+    type Item = Result<(Ref<T>, T)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.ready.is_empty() {
+            self.refill();
+        }
+        self.ready.pop()
+    }
+}
+
+impl<T> std::fmt::Debug for Extent<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Extent")
+            .field("classes", &self.classes)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Objects decoded at a time.
+const BATCH: usize = 256;

@@ -1,0 +1,18 @@
+//! The catalog: classes, attributes, indexes and names, which are objects themselves.
+//!
+//! A catalog entry is an object of a system class ([`stored`]): it is written, numbered, logged and recovered like
+//! any other. A [`Catalog`] is what the entries visible at one commit amount to, decoded, cross-linked and shared;
+//! a commit that writes an entry publishes a new one ([`assemble`]).
+
+mod assemble;
+mod define;
+mod definition;
+mod index_keys;
+mod schema;
+mod stored;
+
+pub use define::{SchemaChange, visit_references};
+pub use definition::{AttributeDefinition, ClassDefinition, IndexDefinition};
+pub use index_keys::{ObjectKeys, duplicate_value, index_differences, index_keys};
+pub use schema::{Attribute, Catalog, Class, Component, Index, IndexId, IndexKind, Name};
+pub use stored::{StoredClass, StoredIndex, StoredName, StoredSlot, SystemClass};

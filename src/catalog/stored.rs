@@ -1,0 +1,514 @@
+//! Catalog entries as objects of system classes: their layouts, and the way to bytes and back.
+//!
+//! | system class | serial number | attributes |
+//! | --- | --- | --- |
+//! | `OlivineClass` | class id - 63 | name, superclass (class id or nil), slots: a list of structs |
+//! | `OlivineIndex` | index id | name, class, kind, components, steps, ready, ordered |
+//! | `OlivineName` | any | name, value |
+//!
+//! A type is stored as text where it has no parts (`'int'`), else as a list: `['list', member]`, `['map', key,
+//! value]`, `['reference', class name]`, `['struct', [field name, type], ...]`.
+
+use std::sync::{Arc, LazyLock};
+
+use super::schema::{Component, IndexId, IndexKind};
+use crate::error::{Error, Result};
+use crate::object::codec::{encode_body, read_slot};
+use crate::object::{ClassId, Layout, Oid, Slot, Type, Value};
+
+/// The classes the catalog itself is stored in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SystemClass {
+    /// Classes.
+    Class,
+    /// Indexes.
+    Index,
+    /// Named roots.
+    Name,
+}
+
+impl SystemClass {
+    /// All of them, in the order they must be loaded.
+    pub const ALL: [SystemClass; 3] = [SystemClass::Class, SystemClass::Index, SystemClass::Name];
+
+    /// The class identifier.
+    pub fn id(self) -> ClassId {
+        match self {
+            SystemClass::Class => ClassId(1),
+            SystemClass::Index => ClassId(2),
+            SystemClass::Name => ClassId(3),
+        }
+    }
+
+    /// The system class with this identifier.
+    pub fn of(id: ClassId) -> Option<SystemClass> {
+        Self::ALL.into_iter().find(|class| class.id() == id)
+    }
+
+    /// Its layout, fixed for ever (attributes may be appended).
+    pub fn layout(self) -> &'static Arc<Layout> {
+        static CLASS: LazyLock<Arc<Layout>> = LazyLock::new(|| {
+            system_layout(
+                SystemClass::Class,
+                "OlivineClass",
+                &[
+                    ("name", Type::String),
+                    ("superclass", Type::Int),
+                    ("slots", Type::Any),
+                ],
+            )
+        });
+        static INDEX: LazyLock<Arc<Layout>> = LazyLock::new(|| {
+            let attributes = [
+                ("name", Type::String),
+                ("class", Type::Int),
+                ("kind", Type::String),
+                ("components", Type::Any),
+                ("steps", Type::Any),
+                ("ready", Type::Bool),
+                ("ordered", Type::Bool),
+            ];
+            system_layout(SystemClass::Index, "OlivineIndex", &attributes)
+        });
+        static NAME: LazyLock<Arc<Layout>> = LazyLock::new(|| {
+            system_layout(
+                SystemClass::Name,
+                "OlivineName",
+                &[("name", Type::String), ("value", Type::Any)],
+            )
+        });
+        match self {
+            SystemClass::Class => &CLASS,
+            SystemClass::Index => &INDEX,
+            SystemClass::Name => &NAME,
+        }
+    }
+}
+
+fn system_layout(class: SystemClass, name: &str, attributes: &[(&str, Type)]) -> Arc<Layout> {
+    let slot = |(name, r#type): &(&str, Type)| Slot {
+        name: (*name).into(),
+        r#type: r#type.clone(),
+        default: Value::Nil,
+        not_null: false,
+        dropped: false,
+    };
+    Arc::new(Layout {
+        class: class.id(),
+        name: name.into(),
+        slots: attributes.iter().map(slot).collect(),
+    })
+}
+
+/// A class as its catalog object holds it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredClass {
+    /// The name.
+    pub name: Arc<str>,
+    /// The class it extends.
+    pub superclass: Option<ClassId>,
+    /// All slots of its records, inherited ones included.
+    pub slots: Vec<StoredSlot>,
+}
+
+/// A slot of a [`StoredClass`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredSlot {
+    /// The attribute's name.
+    pub name: Arc<str>,
+    /// Its type.
+    pub r#type: Type,
+    /// Its default.
+    pub default: Value,
+    /// Whether nil is refused.
+    pub not_null: bool,
+    /// Whether it was dropped.
+    pub dropped: bool,
+    /// The class that declares it; `None` for the class itself.
+    pub declared_in: Option<ClassId>,
+}
+
+/// An index as its catalog object holds it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredIndex {
+    /// The name.
+    pub name: Arc<str>,
+    /// The class it is on.
+    pub class: ClassId,
+    /// Its kind.
+    pub kind: IndexKind,
+    /// Its components.
+    pub components: Vec<Component>,
+    /// The indexes a path index stands on.
+    pub steps: Vec<IndexId>,
+    /// Whether it is built.
+    pub ready: bool,
+    /// Whether ranges can be read from it.
+    pub ordered: bool,
+}
+
+/// A named root as its catalog object holds it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct StoredName {
+    /// The name.
+    pub name: Arc<str>,
+    /// What it stands for.
+    pub value: Value,
+}
+
+/// Class ids follow from the serial of the catalog object, so neither is ever used twice.
+const CLASS_OFFSET: u64 = ClassId::FIRST_USER.0 as u64 - 1;
+
+/// The class a catalog object of [`SystemClass::Class`] defines.
+pub fn class_of_object(oid: Oid) -> Result<ClassId> {
+    u32::try_from(oid.serial().saturating_add(CLASS_OFFSET))
+        .ok()
+        .filter(|id| *id <= crate::object::MAX_CLASS)
+        .map(ClassId)
+        .ok_or_else(|| Error::corruption("the catalog", format!("class object {oid:?} is out of range")))
+}
+
+/// The index a catalog object of [`SystemClass::Index`] defines.
+pub fn index_of_object(oid: Oid) -> Result<IndexId> {
+    u32::try_from(oid.serial())
+        .map(IndexId)
+        .map_err(|_| Error::corruption("the catalog", format!("index object {oid:?} is out of range")))
+}
+
+impl StoredClass {
+    /// The body of the catalog object.
+    pub fn encode(&self) -> Result<Vec<u8>> {
+        let slots = Value::list(self.slots.iter().map(StoredSlot::to_value));
+        let superclass = self
+            .superclass
+            .map_or(Value::Nil, |class| Value::Int(i64::from(class.0)));
+        encode_body(
+            SystemClass::Class.layout(),
+            &[Value::String(self.name.clone()), superclass, slots],
+        )
+    }
+
+    /// The class in the body of a catalog object.
+    pub fn decode(body: &[u8]) -> Result<StoredClass> {
+        let entry = Entry {
+            class: SystemClass::Class,
+            body,
+        };
+        let slots = entry.list("slots")?;
+        Ok(StoredClass {
+            name: entry.text("name")?,
+            superclass: match entry.value("superclass")? {
+                Value::Nil => None,
+                id => Some(class_id(&id)?),
+            },
+            slots: slots.iter().map(StoredSlot::from_value).collect::<Result<_>>()?,
+        })
+    }
+}
+
+impl StoredSlot {
+    fn to_value(&self) -> Value {
+        let declared_in = self
+            .declared_in
+            .map_or(Value::Nil, |class| Value::Int(i64::from(class.0)));
+        Value::structure([
+            ("name", Value::String(self.name.clone())),
+            ("type", type_to_value(&self.r#type)),
+            ("default", self.default.clone()),
+            ("not_null", Value::Bool(self.not_null)),
+            ("dropped", Value::Bool(self.dropped)),
+            ("declared_in", declared_in),
+        ])
+    }
+
+    fn from_value(value: &Value) -> Result<StoredSlot> {
+        Ok(StoredSlot {
+            name: text(field(value, "name")?)?,
+            r#type: type_from_value(field(value, "type")?)?,
+            default: field(value, "default")?.clone(),
+            not_null: flag(field(value, "not_null")?)?,
+            dropped: flag(field(value, "dropped")?)?,
+            declared_in: match field(value, "declared_in")? {
+                Value::Nil => None,
+                id => Some(class_id(id)?),
+            },
+        })
+    }
+}
+
+impl StoredIndex {
+    /// The body of the catalog object.
+    pub fn encode(&self) -> Result<Vec<u8>> {
+        let kind = match self.kind {
+            IndexKind::Ordered => "ordered",
+            IndexKind::Unique => "unique",
+        };
+        let component = |component: &Component| {
+            let path = Value::list(component.path.iter().map(|step| Value::String(step.clone())));
+            Value::structure([("path", path), ("descending", Value::Bool(component.descending))])
+        };
+        let steps = Value::list(self.steps.iter().map(|step| Value::Int(i64::from(step.0))));
+        let values = [
+            Value::String(self.name.clone()),
+            Value::Int(i64::from(self.class.0)),
+            Value::from(kind),
+            Value::list(self.components.iter().map(component)),
+            steps,
+            Value::Bool(self.ready),
+            Value::Bool(self.ordered),
+        ];
+        encode_body(SystemClass::Index.layout(), &values)
+    }
+
+    /// The index in the body of a catalog object.
+    pub fn decode(body: &[u8]) -> Result<StoredIndex> {
+        let entry = Entry {
+            class: SystemClass::Index,
+            body,
+        };
+        let kind = match &*entry.text("kind")? {
+            "ordered" => IndexKind::Ordered,
+            "unique" => IndexKind::Unique,
+            other => return Err(damaged(format!("an index of the unknown kind {other}"))),
+        };
+        let component = |value: &Value| -> Result<Component> {
+            let path = list(field(value, "path")?)?
+                .iter()
+                .map(text)
+                .collect::<Result<_>>()?;
+            Ok(Component {
+                path,
+                descending: flag(field(value, "descending")?)?,
+            })
+        };
+        Ok(StoredIndex {
+            name: entry.text("name")?,
+            class: class_id(&entry.value("class")?)?,
+            kind,
+            components: entry
+                .list("components")?
+                .iter()
+                .map(component)
+                .collect::<Result<_>>()?,
+            steps: entry.list("steps")?.iter().map(index_id).collect::<Result<_>>()?,
+            ready: flag(&entry.value("ready")?)?,
+            ordered: flag(&entry.value("ordered")?)?,
+        })
+    }
+}
+
+impl StoredName {
+    /// The body of the catalog object.
+    pub fn encode(&self) -> Result<Vec<u8>> {
+        encode_body(
+            SystemClass::Name.layout(),
+            &[Value::String(self.name.clone()), self.value.clone()],
+        )
+    }
+
+    /// The name in the body of a catalog object.
+    pub fn decode(body: &[u8]) -> Result<StoredName> {
+        let entry = Entry {
+            class: SystemClass::Name,
+            body,
+        };
+        Ok(StoredName {
+            name: entry.text("name")?,
+            value: entry.value("value")?,
+        })
+    }
+}
+
+/// The body of a catalog object, read attribute by attribute.
+struct Entry<'a> {
+    class: SystemClass,
+    body: &'a [u8],
+}
+
+impl Entry<'_> {
+    fn value(&self, name: &str) -> Result<Value> {
+        let layout = self.class.layout();
+        let slot = layout
+            .slot(name)
+            .ok_or_else(|| damaged(format!("no attribute {name}")))?;
+        read_slot(layout, self.body, slot)?.to_value()
+    }
+
+    fn text(&self, name: &str) -> Result<Arc<str>> {
+        text(&self.value(name)?)
+    }
+
+    fn list(&self, name: &str) -> Result<Arc<[Value]>> {
+        list(&self.value(name)?)
+    }
+}
+
+fn damaged(what: impl Into<String>) -> Error {
+    Error::corruption("the catalog", what)
+}
+
+fn text(value: &Value) -> Result<Arc<str>> {
+    match value {
+        Value::String(text) => Ok(text.clone()),
+        other => Err(damaged(format!("{other} where a text should be"))),
+    }
+}
+
+fn flag(value: &Value) -> Result<bool> {
+    match value {
+        Value::Bool(flag) => Ok(*flag),
+        other => Err(damaged(format!("{other} where true or false should be"))),
+    }
+}
+
+fn list(value: &Value) -> Result<Arc<[Value]>> {
+    match value {
+        Value::List(members) => Ok(members.clone()),
+        other => Err(damaged(format!("{other} where a list should be"))),
+    }
+}
+
+fn number(value: &Value) -> Result<u32> {
+    match value {
+        Value::Int(number) => u32::try_from(*number).map_err(|_| damaged(format!("the number {number}"))),
+        other => Err(damaged(format!("{other} where a number should be"))),
+    }
+}
+
+fn class_id(value: &Value) -> Result<ClassId> {
+    number(value).map(ClassId)
+}
+
+fn index_id(value: &Value) -> Result<IndexId> {
+    number(value).map(IndexId)
+}
+
+fn field<'a>(value: &'a Value, name: &str) -> Result<&'a Value> {
+    let Value::Struct(fields) = value else {
+        return Err(damaged(format!("{value} where a struct should be")));
+    };
+    let found = fields.iter().find(|(field, _)| &**field == name);
+    found
+        .map(|(_, value)| value)
+        .ok_or_else(|| damaged(format!("a struct without {name}")))
+}
+
+fn type_to_value(r#type: &Type) -> Value {
+    let parts = |word: &str, parts: Vec<Value>| Value::list(std::iter::once(Value::from(word)).chain(parts));
+    match r#type {
+        Type::Reference(class) => parts("reference", vec![Value::String(class.clone())]),
+        Type::List(member) => parts("list", vec![type_to_value(member)]),
+        Type::Set(member) => parts("set", vec![type_to_value(member)]),
+        Type::Bag(member) => parts("bag", vec![type_to_value(member)]),
+        Type::Map(key, value) => parts("map", vec![type_to_value(key), type_to_value(value)]),
+        Type::Struct(fields) => {
+            let field = |(name, r#type): &(Arc<str>, Type)| {
+                Value::list([Value::String(name.clone()), type_to_value(r#type)])
+            };
+            parts("struct", fields.iter().map(field).collect())
+        }
+        simple => Value::from(simple.to_string().as_str()),
+    }
+}
+
+fn type_from_value(value: &Value) -> Result<Type> {
+    match value {
+        Value::String(word) => simple_type(word),
+        Value::List(parts) => match &**parts {
+            [Value::String(word), rest @ ..] => compound_type(word, rest),
+            _ => Err(damaged(format!("the type {value}"))),
+        },
+        _ => Err(damaged(format!("the type {value}"))),
+    }
+}
+
+fn simple_type(word: &str) -> Result<Type> {
+    Ok(match word {
+        "any" => Type::Any,
+        "bool" => Type::Bool,
+        "int" => Type::Int,
+        "float" => Type::Float,
+        "decimal" => Type::Decimal,
+        "string" => Type::String,
+        "bytes" => Type::Bytes,
+        "date" => Type::Date,
+        "time" => Type::Time,
+        "timestamp" => Type::Timestamp,
+        "duration" => Type::Duration,
+        "uuid" => Type::Uuid,
+        other => return Err(damaged(format!("the unknown type {other}"))),
+    })
+}
+
+fn compound_type(word: &str, parts: &[Value]) -> Result<Type> {
+    Ok(match (word, parts) {
+        ("reference", [class]) => Type::Reference(text(class)?),
+        ("list", [member]) => Type::list(type_from_value(member)?),
+        ("set", [member]) => Type::set(type_from_value(member)?),
+        ("bag", [member]) => Type::bag(type_from_value(member)?),
+        ("map", [key, value]) => Type::map(type_from_value(key)?, type_from_value(value)?),
+        ("struct", fields) => Type::structure(fields.iter().map(struct_field).collect::<Result<Vec<_>>>()?),
+        _ => return Err(damaged(format!("the unknown type {word}"))),
+    })
+}
+
+fn struct_field(value: &Value) -> Result<(Arc<str>, Type)> {
+    match &*list(value)? {
+        [name, r#type] => Ok((text(name)?, type_from_value(r#type)?)),
+        _ => Err(damaged(format!("the struct field {value}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_class_comes_back_from_its_catalog_object() {
+        let slot = |name: &str, r#type: Type| StoredSlot {
+            name: name.into(),
+            r#type,
+            default: Value::Int(7),
+            not_null: true,
+            dropped: false,
+            declared_in: Some(ClassId(70)),
+        };
+        let types = [
+            Type::Any,
+            Type::reference("Book"),
+            Type::list(Type::Float),
+            Type::set(Type::Uuid),
+            Type::map(Type::String, Type::bag(Type::Int)),
+            Type::structure([("a", Type::Bool), ("b", Type::Bytes)]),
+        ];
+        let slots = types.into_iter().map(|r#type| slot("x", r#type)).collect();
+        let class = StoredClass {
+            name: "Note".into(),
+            superclass: Some(ClassId(64)),
+            slots,
+        };
+        assert_eq!(StoredClass::decode(&class.encode().unwrap()).unwrap(), class);
+    }
+
+    #[test]
+    fn an_index_and_a_name_come_back_from_their_catalog_objects() {
+        let index = StoredIndex {
+            name: "by_year".into(),
+            class: ClassId(64),
+            kind: IndexKind::Unique,
+            components: vec![Component {
+                path: vec!["a".into(), "b".into()],
+                descending: true,
+            }],
+            steps: vec![IndexId(3)],
+            ready: false,
+            ordered: true,
+        };
+        assert_eq!(StoredIndex::decode(&index.encode().unwrap()).unwrap(), index);
+        let name = StoredName {
+            name: "root".into(),
+            value: Value::from("x"),
+        };
+        assert_eq!(StoredName::decode(&name.encode().unwrap()).unwrap(), name);
+    }
+}

@@ -1,0 +1,90 @@
+//! What was accepted but is not yet published: the groups between validation and their view.
+
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+use super::request::{IndexEntry, Request};
+use crate::catalog::IndexId;
+use crate::index::IndexKey;
+use crate::object::{ClassId, CommitNumber, Oid};
+
+/// Heads and unique keys of accepted, unpublished commits.
+#[derive(Debug, Default)]
+pub struct Accepted {
+    heads: FxHashMap<Oid, CommitNumber>,
+    keys: FxHashMap<(IndexId, IndexKey), SmallVec<[(Oid, bool, CommitNumber); 2]>>,
+    /// The newest accepted commit, published or not.
+    pub last: CommitNumber,
+    /// The newest accepted commit that changed a class or an index.
+    pub catalog_version: CommitNumber,
+    /// The newest accepted commit that created or removed a named root.
+    pub names_version: CommitNumber,
+}
+
+impl Accepted {
+    /// Nothing accepted above `last`, with a catalog of version `catalog_version`.
+    pub fn new(last: CommitNumber, catalog_version: CommitNumber) -> Self {
+        Accepted {
+            last,
+            catalog_version,
+            ..Accepted::default()
+        }
+    }
+
+    /// The accepted, unpublished commit that last wrote `oid`.
+    pub fn head(&self, oid: Oid) -> Option<CommitNumber> {
+        self.heads.get(&oid).copied()
+    }
+
+    /// Whether an accepted, unpublished commit wrote an object of `class`.
+    pub fn wrote_class(&self, class: ClassId) -> bool {
+        self.heads.keys().any(|oid| oid.class() == class)
+    }
+
+    /// What accepted, unpublished commits did to the holders of a unique key, oldest first: object, and whether it
+    /// was added.
+    pub fn holders(&self, index: IndexId, key: &IndexKey) -> impl Iterator<Item = (Oid, bool)> + '_ {
+        let changes = self.keys.get(&(index, key.clone()));
+        changes
+            .into_iter()
+            .flatten()
+            .map(|(oid, added, _)| (*oid, *added))
+    }
+
+    /// Takes in a request that was validated and numbered.
+    pub fn accept(&mut self, number: CommitNumber, request: &Request, is_unique: &dyn Fn(IndexId) -> bool) {
+        self.last = number;
+        for (oid, _) in request.writes.iter() {
+            self.heads.insert(oid, number);
+        }
+        for IndexEntry { change, .. } in request
+            .entries
+            .iter()
+            .filter(|entry| is_unique(entry.change.index))
+        {
+            let entry = self.keys.entry((change.index, change.key.clone())).or_default();
+            entry.push((change.oid, change.added, number));
+        }
+    }
+
+    /// Forgets a request that is now published under `number`.
+    pub fn publish(&mut self, number: CommitNumber, request: &Request) {
+        for (oid, _) in request.writes.iter() {
+            if self.heads.get(&oid) == Some(&number) {
+                self.heads.remove(&oid);
+            }
+        }
+        if self.keys.is_empty() {
+            return;
+        }
+        for IndexEntry { change, .. } in &request.entries {
+            let key = (change.index, change.key.clone());
+            if let Some(changes) = self.keys.get_mut(&key) {
+                changes.retain(|(_, _, commit)| *commit != number);
+                if changes.is_empty() {
+                    self.keys.remove(&key);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,511 @@
+//! The pipeline: a queue, a leader for each group, and the two locks that keep groups in order.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
+
+use super::accepted::Accepted;
+use super::request::{Durability, IndexEntry, Request};
+use super::validate::{State, names_roots};
+use crate::catalog::{Catalog, IndexId, IndexKind, SystemClass};
+use crate::error::{Error, Result};
+use crate::heap::{Appended, CommitEntry, Heap, LogPosition, RecordEntry};
+use crate::index::{IndexChange, IndexStore, encode_changes};
+use crate::object::CommitNumber;
+use crate::read::Reader;
+use crate::view::View;
+use crate::write_set::Write;
+
+/// Orders all commits of a database.
+#[derive(Debug)]
+pub struct Pipeline {
+    heap: Arc<Heap>,
+    indexes: Arc<IndexStore>,
+    queue: Mutex<Queue>,
+    /// Held while a group is validated, numbered and written.
+    append: Mutex<()>,
+    /// Held while a group is synced, applied and published; taken before the append lock is released.
+    sync: Mutex<()>,
+    accepted: Mutex<Accepted>,
+    /// The newest published view.
+    published: RwLock<Arc<View>>,
+    /// Why nothing can be committed any more.
+    failed: Mutex<Option<String>>,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: Vec<Arc<Ticket>>,
+    /// Whether a leader waits for the append lock, and will take what is queued.
+    has_leader: bool,
+}
+
+/// A request in the queue, and where its committer waits for the outcome.
+#[derive(Debug)]
+struct Ticket {
+    request: Request,
+    outcome: Mutex<Option<Result<CommitNumber>>>,
+    decided: Condvar,
+}
+
+/// A group that was validated and written.
+#[derive(Debug)]
+struct Group {
+    members: Vec<(Arc<Ticket>, CommitNumber)>,
+    appended: Appended,
+    /// Where its first frame begins.
+    start: LogPosition,
+    time: i64,
+}
+
+/// What one request of a group looks like in the log.
+struct Encoded<'a> {
+    number: CommitNumber,
+    records: Vec<RecordEntry<'a>>,
+    deltas: Vec<u8>,
+    label: Option<&'a str>,
+}
+
+impl Pipeline {
+    /// A pipeline over an opened heap and its indexes, with the recovered state as the first published view.
+    pub fn new(heap: Arc<Heap>, indexes: Arc<IndexStore>, recovered: View) -> Self {
+        let accepted = Accepted::new(recovered.commit(), recovered.catalog().version);
+        Pipeline {
+            heap,
+            indexes,
+            queue: Mutex::default(),
+            append: Mutex::new(()),
+            sync: Mutex::new(()),
+            accepted: Mutex::new(accepted),
+            published: RwLock::new(Arc::new(recovered)),
+            failed: Mutex::new(None),
+        }
+    }
+
+    /// The newest published view.
+    pub fn view(&self) -> Arc<View> {
+        self.published.read().clone()
+    }
+
+    /// Commits a request. When it returns a number, every later view shows the commit, and it is as durable as it
+    /// asked for; when it returns an error, nothing of it will ever be seen.
+    pub fn commit(&self, request: Request) -> Result<CommitNumber> {
+        let ticket = Arc::new(Ticket::new(request));
+        if self.enqueue(ticket.clone()) {
+            self.lead();
+        }
+        ticket.wait()
+    }
+
+    /// Keeps every other committer waiting, with nothing in flight, until the pause is dropped.
+    pub fn pause(&self) -> Pause<'_> {
+        let append = self.append.lock();
+        drop(self.sync.lock());
+        Pause {
+            pipeline: self,
+            _append: append,
+        }
+    }
+
+    /// Adds a request to the queue; `true` makes the caller the next leader.
+    fn enqueue(&self, ticket: Arc<Ticket>) -> bool {
+        let mut queue = self.queue.lock();
+        queue.waiting.push(ticket);
+        !std::mem::replace(&mut queue.has_leader, true)
+    }
+
+    /// Takes what is queued, up to a bound on bytes. While something is left, the caller stays the leader.
+    fn take_group(&self) -> (Vec<Arc<Ticket>>, bool) {
+        let mut queue = self.queue.lock();
+        let mut bytes = 0usize;
+        let fits = |ticket: &Arc<Ticket>| {
+            bytes = bytes.saturating_add(ticket.request.bytes());
+            bytes <= MAX_GROUP_BYTES
+        };
+        let count = queue
+            .waiting
+            .iter()
+            .map(fits)
+            .take_while(|fits| *fits)
+            .count()
+            .max(1);
+        let count = count.min(queue.waiting.len());
+        let rest = queue.waiting.split_off(count);
+        let group = std::mem::replace(&mut queue.waiting, rest);
+        queue.has_leader = !queue.waiting.is_empty();
+        (group, queue.has_leader)
+    }
+
+    fn lead(&self) {
+        loop {
+            let append = self.append.lock();
+            let (tickets, more) = self.take_group();
+            let group = self.write_group(tickets);
+            let sync = self.sync.lock();
+            drop(append);
+            if let Some(group) = group {
+                self.finish(group);
+            }
+            drop(sync);
+            if !more {
+                return;
+            }
+        }
+    }
+
+    /// Steps 3 and 4: validates, numbers and writes. Decides the requests that fail; `None` where none is left.
+    fn write_group(&self, tickets: Vec<Arc<Ticket>>) -> Option<Group> {
+        if let Some(reason) = self.failed.lock().clone() {
+            tickets
+                .iter()
+                .for_each(|ticket| ticket.decide(Err(Error::ReadOnly(reason.clone()))));
+            return None;
+        }
+        let mut accepted = self.accepted.lock();
+        let last = accepted.last;
+        let mut members = Vec::with_capacity(tickets.len());
+        for ticket in tickets {
+            match self.accept(&mut accepted, &ticket.request) {
+                Ok(number) => members.push((ticket, number)),
+                Err(error) => ticket.decide(Err(error)),
+            }
+        }
+        if members.is_empty() {
+            return None;
+        }
+        let start = self.heap.end();
+        let time = now().max(self.view().time());
+        match self.append_members(&members, time) {
+            Ok(appended) => Some(Group {
+                members,
+                appended,
+                start,
+                time,
+            }),
+            Err(error) => {
+                withdraw(&mut accepted, &members, last);
+                fail_all(&members, &error);
+                None
+            }
+        }
+    }
+
+    fn accept(&self, accepted: &mut Accepted, request: &Request) -> Result<CommitNumber> {
+        let view = self.view();
+        State {
+            heap: &self.heap,
+            view: &view,
+            accepted,
+        }
+        .validate(request)?;
+        let number = CommitNumber(accepted.last.0.saturating_add(1));
+        let is_unique = |id: IndexId| {
+            request
+                .catalog
+                .indexes
+                .get(&id)
+                .is_some_and(|index| index.kind == IndexKind::Unique)
+        };
+        accepted.accept(number, request, &is_unique);
+        if changes_schema(request) {
+            accepted.catalog_version = number;
+        }
+        if names_roots(request) {
+            accepted.names_version = number;
+        }
+        Ok(number)
+    }
+
+    fn append_members(&self, members: &[(Arc<Ticket>, CommitNumber)], time: i64) -> Result<Appended> {
+        let encoded: Vec<Encoded<'_>> = members
+            .iter()
+            .map(|(ticket, number)| encode(&ticket.request, *number))
+            .collect();
+        let entries: Vec<CommitEntry<'_>> = encoded
+            .iter()
+            .map(|commit| CommitEntry {
+                number: commit.number,
+                time,
+                label: commit.label,
+                metadata: &[],
+                records: &commit.records,
+                deltas: &commit.deltas,
+            })
+            .collect();
+        self.heap.append(&entries)
+    }
+
+    /// Steps 5 to 7: syncs, applies, publishes, and tells every committer.
+    fn finish(&self, group: Group) {
+        let wants_sync = group
+            .members
+            .iter()
+            .any(|(ticket, _)| ticket.request.durability == Durability::Sync);
+        let durable = if wants_sync {
+            self.heap.sync(group.appended.end)
+        } else {
+            Ok(())
+        };
+        if let Err(error) = durable {
+            self.fail(&error);
+            fail_all(&group.members, &error);
+            return;
+        }
+        self.heap.apply(&group.appended);
+        match self.publish(&group) {
+            Ok(()) => {
+                let mut accepted = self.accepted.lock();
+                for (ticket, number) in &group.members {
+                    accepted.publish(*number, &ticket.request);
+                }
+                drop(accepted);
+                group
+                    .members
+                    .iter()
+                    .for_each(|(ticket, number)| ticket.decide(Ok(*number)));
+            }
+            Err(error) => {
+                self.fail(&error);
+                fail_all(&group.members, &error);
+            }
+        }
+    }
+
+    fn publish(&self, group: &Group) -> Result<()> {
+        let before = self.view();
+        let mut catalog = before.catalog().clone();
+        let last = group.members.len().saturating_sub(1);
+        let mut newest = before.commit();
+        for (position, (ticket, number)) in group.members.iter().enumerate() {
+            newest = *number;
+            if ticket
+                .request
+                .writes
+                .iter()
+                .any(|(oid, _)| oid.class().is_system())
+            {
+                catalog = self.change_catalog(&catalog, &ticket.request, *number, group.start)?;
+            }
+            // An index that is flushed in the middle of a group must replay the whole group after a crash.
+            let applied = if position == last {
+                group.appended.end
+            } else {
+                group.start
+            };
+            let changes: Vec<IndexChange> = known_changes(&ticket.request, &catalog);
+            self.indexes.apply(*number, applied, &changes)?;
+        }
+        let mut published = self.published.write();
+        let (heap, indexes) = (self.heap.view(), self.indexes.capture(newest));
+        *published = Arc::new(View::new(
+            newest,
+            group.time,
+            catalog,
+            heap,
+            indexes,
+            before.secret(),
+        ));
+        Ok(())
+    }
+
+    fn change_catalog(
+        &self,
+        catalog: &Arc<Catalog>,
+        request: &Request,
+        number: CommitNumber,
+        start: LogPosition,
+    ) -> Result<Arc<Catalog>> {
+        let changes = request
+            .writes
+            .iter()
+            .map(|(oid, write)| (oid, write.body().map(|body| &**body)));
+        let next = catalog.after(number, changes)?;
+        for index in catalog
+            .indexes
+            .values()
+            .filter(|index| !next.indexes.contains_key(&index.id))
+        {
+            if self.indexes.kind(index.id).is_some() {
+                IndexStore::drop(&self.indexes, index.id)?;
+            }
+        }
+        for index in next
+            .indexes
+            .values()
+            .filter(|index| index.ready && index.steps.is_empty())
+        {
+            if self.indexes.kind(index.id).is_none() {
+                self.indexes.create(index.id, index.kind, start)?;
+            }
+        }
+        Ok(Arc::new(next))
+    }
+
+    /// Publishes the newest state again, so that a structural change of the indexes shows.
+    fn republish(&self) {
+        let mut published = self.published.write();
+        let before = published.clone();
+        let (heap, indexes) = (self.heap.view(), self.indexes.capture(before.commit()));
+        *published = Arc::new(View::new(
+            before.commit(),
+            before.time(),
+            before.catalog().clone(),
+            heap,
+            indexes,
+            before.secret(),
+        ));
+    }
+
+    /// Refuses everything from now on.
+    fn fail(&self, error: &Error) {
+        let mut failed = self.failed.lock();
+        failed.get_or_insert_with(|| {
+            format!("the database takes no more changes since an earlier write failed ({error}); reopen it")
+        });
+    }
+}
+
+/// Every other committer waits while this lives.
+#[derive(Debug)]
+pub struct Pause<'a> {
+    pipeline: &'a Pipeline,
+    _append: MutexGuard<'a, ()>,
+}
+
+impl Pause<'_> {
+    /// Commits a request of the owner of the pause.
+    pub fn commit(&self, request: Request) -> Result<CommitNumber> {
+        let ticket = Arc::new(Ticket::new(request));
+        if let Some(group) = self.pipeline.write_group(vec![ticket.clone()]) {
+            let _sync = self.pipeline.sync.lock();
+            self.pipeline.finish(group);
+        }
+        ticket.wait()
+    }
+
+    /// Publishes the newest state again, with what was changed in the indexes beside commits.
+    pub fn republish(&self) {
+        self.pipeline.republish();
+    }
+}
+
+impl Ticket {
+    fn new(request: Request) -> Self {
+        Ticket {
+            request,
+            outcome: Mutex::new(None),
+            decided: Condvar::new(),
+        }
+    }
+
+    fn decide(&self, outcome: Result<CommitNumber>) {
+        *self.outcome.lock() = Some(outcome);
+        self.decided.notify_all();
+    }
+
+    fn wait(&self) -> Result<CommitNumber> {
+        let mut outcome = self.outcome.lock();
+        loop {
+            match outcome.take() {
+                Some(outcome) => return outcome,
+                None => self.decided.wait(&mut outcome),
+            }
+        }
+    }
+}
+
+fn encode(request: &Request, number: CommitNumber) -> Encoded<'_> {
+    let record = |(oid, write)| match write {
+        &Write::Create(ref body) => RecordEntry {
+            oid,
+            body: Some(body),
+            fresh: true,
+        },
+        &Write::Update(ref body) => RecordEntry {
+            oid,
+            body: Some(body),
+            fresh: false,
+        },
+        Write::Delete => RecordEntry {
+            oid,
+            body: None,
+            fresh: false,
+        },
+    };
+    let records = request.writes.iter().map(record).collect();
+    let changes: Vec<IndexChange> = request.entries.iter().map(|entry| entry.change.clone()).collect();
+    let mut deltas = Vec::new();
+    if !changes.is_empty() {
+        encode_changes(&changes, &mut deltas);
+    }
+    Encoded {
+        number,
+        records,
+        deltas,
+        label: request.label.as_deref(),
+    }
+}
+
+fn known_changes(request: &Request, catalog: &Catalog) -> Vec<IndexChange> {
+    let is_ready = |entry: &&IndexEntry| {
+        catalog
+            .indexes
+            .get(&entry.change.index)
+            .is_some_and(|index| index.ready)
+    };
+    request
+        .entries
+        .iter()
+        .filter(is_ready)
+        .map(|entry| entry.change.clone())
+        .collect()
+}
+
+fn changes_schema(request: &Request) -> bool {
+    let name = SystemClass::Name.id();
+    request
+        .writes
+        .iter()
+        .any(|(oid, _)| oid.class().is_system() && oid.class() != name)
+}
+
+/// Takes back what was accepted but could not be written. Nothing was accepted after it: the append lock is held.
+fn withdraw(accepted: &mut Accepted, members: &[(Arc<Ticket>, CommitNumber)], last: CommitNumber) {
+    for (ticket, number) in members {
+        accepted.publish(*number, &ticket.request);
+    }
+    accepted.last = last;
+    accepted.catalog_version = accepted.catalog_version.min(last);
+}
+
+fn fail_all(members: &[(Arc<Ticket>, CommitNumber)], error: &Error) {
+    for (ticket, _) in members {
+        ticket.decide(Err(again(error)));
+    }
+}
+
+/// The same failure for one more committer.
+fn again(error: &Error) -> Error {
+    match error {
+        Error::NoSpace { doing, source } => Error::NoSpace {
+            doing: doing.clone(),
+            source: std::io::Error::from(source.kind()),
+        },
+        Error::Limit(sentence) => Error::Limit(sentence.clone()),
+        Error::Argument(sentence) => Error::Argument(sentence.clone()),
+        Error::ReadOnly(sentence) => Error::ReadOnly(sentence.clone()),
+        other => Error::ReadOnly(format!(
+            "the commit could not be made durable ({other}); reopen the database"
+        )),
+    }
+}
+
+/// Microseconds since 1970-01-01 UTC. Only recorded: order comes from commit numbers.
+fn now() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
+}
+
+/// The most bytes of bodies and index entries in one group, unless a single commit has more.
+const MAX_GROUP_BYTES: usize = 16 << 20;

@@ -1,0 +1,72 @@
+//! What a transaction asks of the pipeline.
+
+use std::sync::Arc;
+
+use crate::catalog::Catalog;
+use crate::index::IndexChange;
+use crate::object::CommitNumber;
+use crate::write_set::WriteSet;
+
+/// What is true when a commit returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Durability {
+    /// The commit is on the disk: it survives a power cut. The default.
+    #[default]
+    Sync,
+    /// The commit is handed to the operating system: it survives the end of this process, and a power cut once a
+    /// later commit was synced or [`Database::persist`](crate::Database::persist) returned. What a power cut takes
+    /// is always the newest commits, never one from the middle.
+    Buffer,
+}
+
+/// Which concurrent changes a transaction is protected from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[non_exhaustive]
+pub enum Isolation {
+    /// Reads are of one snapshot, and no object the transaction writes was changed since: no dirty, fuzzy or
+    /// phantom reads and no lost updates; write skew is possible.
+    #[default]
+    Snapshot,
+    /// As if transactions ran one after the other. Not offered by this version: asking for it is refused.
+    Serializable,
+}
+
+/// A change of one index entry.
+#[derive(Debug, Clone)]
+pub struct IndexEntry {
+    /// The change.
+    pub change: IndexChange,
+    /// Whether the object must be the only holder of the key.
+    pub claim: bool,
+}
+
+/// One transaction that wants to commit.
+#[derive(Debug)]
+pub struct Request {
+    /// The commit its snapshot is of.
+    pub snapshot: CommitNumber,
+    /// The catalog it was bound to: the snapshot's, under its own schema changes.
+    pub catalog: Arc<Catalog>,
+    /// Version of the snapshot's catalog.
+    pub catalog_version: CommitNumber,
+    /// What it writes.
+    pub writes: WriteSet,
+    /// What becomes of index entries, index by index in key order.
+    pub entries: Vec<IndexEntry>,
+    /// What it wants to be true when the commit returns.
+    pub durability: Durability,
+    /// A label for messages and history.
+    pub label: Option<Arc<str>>,
+}
+
+impl Request {
+    /// About the bytes it takes in a frame.
+    pub fn bytes(&self) -> usize {
+        let bodies: usize = self
+            .writes
+            .iter()
+            .map(|(_, write)| write.body().map_or(32, |body| body.len() + 32))
+            .sum();
+        bodies.saturating_add(self.entries.len().saturating_mul(32))
+    }
+}

@@ -1,0 +1,249 @@
+//! Whether a request may commit, given everything accepted before it.
+
+use smallvec::SmallVec;
+
+use super::accepted::Accepted;
+use super::request::{IndexEntry, Request};
+use crate::catalog::{Index, IndexKind, SystemClass, duplicate_value};
+use crate::error::{Conflict, Error, Result};
+use crate::heap::Heap;
+use crate::index::IndexKey;
+use crate::object::codec::Body;
+use crate::object::{CommitNumber, Oid};
+use crate::read::{Reader, has_objects};
+use crate::view::{View, is_hashed};
+use crate::write_set::Write;
+
+/// What a request is validated against.
+pub struct State<'a> {
+    /// The heads of published objects.
+    pub heap: &'a Heap,
+    /// The newest published view.
+    pub view: &'a View,
+    /// What is accepted above it.
+    pub accepted: &'a Accepted,
+}
+
+impl State<'_> {
+    /// Validates a request.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] where an object it writes, or the schema it was bound to, changed since its snapshot;
+    /// [`Error::Constraint`] where it would break a unique index.
+    pub fn validate(&self, request: &Request) -> Result<()> {
+        if self.accepted.last > request.snapshot {
+            self.check_catalog(request)?;
+            self.check_names(request)?;
+            self.check_new_indexes(request)?;
+            self.check_heads(request)?;
+        }
+        self.check_claims(request)
+    }
+
+    /// Whoever bound an older schema reruns. Names are no schema.
+    fn check_catalog(&self, request: &Request) -> Result<()> {
+        let name = SystemClass::Name.id();
+        let binds = request.writes.iter().any(|(oid, _)| oid.class() != name);
+        if binds && self.accepted.catalog_version > request.catalog_version {
+            let mut conflict = Conflict::new(Vec::new(), self.accepted.catalog_version.0);
+            conflict.about = Some("a change of the schema".into());
+            return Err(conflict.into());
+        }
+        Ok(())
+    }
+
+    /// Two transactions that give one name each make an object of their own, so heads do not show the conflict.
+    fn check_names(&self, request: &Request) -> Result<()> {
+        if self.accepted.names_version > request.snapshot && names_roots(request) {
+            let mut conflict = Conflict::new(Vec::new(), self.accepted.names_version.0);
+            conflict.about = Some("the names of root objects".into());
+            return Err(conflict.into());
+        }
+        Ok(())
+    }
+
+    /// An index that was ready from the start because its class was empty must still find it empty.
+    fn check_new_indexes(&self, request: &Request) -> Result<()> {
+        if request.catalog.version <= request.catalog_version {
+            return Ok(());
+        }
+        let known = &self.view.catalog().indexes;
+        for index in request
+            .catalog
+            .indexes
+            .values()
+            .filter(|index| index.ready && !known.contains_key(&index.id))
+        {
+            let Some(class) = request.catalog.classes.get(&index.class) else {
+                continue;
+            };
+            for member in &class.family {
+                if self.accepted.wrote_class(*member) || has_objects(self.view, *member) {
+                    let mut conflict = Conflict::new(Vec::new(), self.accepted.last.0);
+                    conflict.about = Some(format!("the extent of {}", class.name));
+                    return Err(conflict.into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn check_heads(&self, request: &Request) -> Result<()> {
+        let mut faster: Option<CommitNumber> = None;
+        let mut objects = Vec::new();
+        for (oid, write) in request.writes.iter() {
+            if matches!(write, Write::Create(_)) {
+                continue;
+            }
+            if let Some(commit) = self.newer_head(oid, request.snapshot)? {
+                faster = faster.max(Some(commit));
+                objects.push(oid);
+            }
+        }
+        match faster {
+            Some(commit) => Err(self.conflict(request, &objects, commit)),
+            None => Ok(()),
+        }
+    }
+
+    fn newer_head(&self, oid: Oid, snapshot: CommitNumber) -> Result<Option<CommitNumber>> {
+        let head = match self.accepted.head(oid) {
+            Some(commit) => Some(commit),
+            None => self.heap.head(oid)?.map(|head| head.commit),
+        };
+        Ok(head.filter(|commit| *commit > snapshot))
+    }
+
+    fn conflict(&self, request: &Request, objects: &[Oid], commit: CommitNumber) -> Error {
+        let described = objects
+            .iter()
+            .take(MAX_NAMED)
+            .map(|oid| request.catalog.describe(*oid))
+            .collect();
+        let mut conflict = Conflict::new(described, commit.0);
+        if commit == self.view.commit() {
+            conflict.time = self.view.time();
+        }
+        for oid in objects.iter().take(MAX_NAMED) {
+            self.add_differences(request, *oid, &mut conflict.attributes);
+        }
+        conflict.into()
+    }
+
+    /// Names the attributes whose committed values differ from those the request started from. The request keeps no
+    /// old bodies: what it left alone is what it started from.
+    fn add_differences(&self, request: &Request, oid: Oid, attributes: &mut Vec<String>) {
+        let Some(class) = request.catalog.classes.get(&oid.class()) else {
+            return;
+        };
+        let Ok(Some(committed)) = self.view.object(oid) else {
+            return;
+        };
+        let Ok(before) = self.view.heap().get(oid, request.snapshot) else {
+            return;
+        };
+        let Some(before) = before else { return };
+        let (Ok(old), Ok(new)) = (Body::new(&before.body), Body::new(&committed.body)) else {
+            return;
+        };
+        let slots = |slot: usize| (old.slot(slot).ok(), new.slot(slot).ok());
+        let differing = class.attributes.iter().filter(|attribute| {
+            let (old, new) = slots(attribute.slot);
+            old != new
+        });
+        attributes.extend(differing.map(|attribute| format!("{}.{}", class.name, attribute.name)));
+        attributes.sort_unstable();
+        attributes.dedup();
+    }
+
+    fn check_claims(&self, request: &Request) -> Result<()> {
+        for IndexEntry { change, .. } in request.entries.iter().filter(|entry| entry.claim) {
+            let Some(index) = request.catalog.indexes.get(&change.index) else {
+                continue;
+            };
+            if let Some(holder) = self.other_holder(request, index, &change.key, change.oid)? {
+                return Err(duplicate_value(&request.catalog, index, change.oid, holder));
+            }
+        }
+        Ok(())
+    }
+
+    /// Another object that would hold the key of a unique index after this request.
+    fn other_holder(
+        &self,
+        request: &Request,
+        index: &Index,
+        key: &IndexKey,
+        oid: Oid,
+    ) -> Result<Option<Oid>> {
+        let mut holders: SmallVec<[Oid; 4]> = SmallVec::new();
+        if self.view.catalog().indexes.contains_key(&index.id) {
+            holders = self.view.holders(index.id, key)?;
+        }
+        for (changed, added) in self.accepted.holders(index.id, key) {
+            change_holders(&mut holders, changed, added);
+        }
+        for entry in own_changes(request, index, key) {
+            change_holders(&mut holders, entry.change.oid, entry.change.added);
+        }
+        for holder in holders.into_iter().filter(|holder| *holder != oid) {
+            if !is_hashed(index) || self.same_value(request, index, oid, holder)? {
+                return Ok(Some(holder));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether two objects whose keys hash alike really have the same value.
+    fn same_value(&self, request: &Request, index: &Index, oid: Oid, holder: Oid) -> Result<bool> {
+        let unhashed = Index {
+            kind: IndexKind::Ordered,
+            ..index.clone()
+        };
+        let keys = |oid: Oid| -> Result<_> {
+            let class = request.catalog.class_by_id(oid.class())?;
+            match request.writes.get(oid).map(Write::body) {
+                Some(Some(body)) => crate::catalog::index_keys(&unhashed, &class.layout, body, [0; 16]),
+                Some(None) => Ok(SmallVec::new()),
+                None => match self.view.object(oid)? {
+                    Some(record) => {
+                        crate::catalog::index_keys(&unhashed, &class.layout, &record.body, [0; 16])
+                    }
+                    None => Ok(SmallVec::new()),
+                },
+            }
+        };
+        let (own, other) = (keys(oid)?, keys(holder)?);
+        Ok(own
+            .iter()
+            .any(|(key, _)| other.iter().any(|(theirs, _)| theirs == key)))
+    }
+}
+
+/// What the request itself does to a key; its entries are sorted by index and key.
+fn own_changes<'a>(request: &'a Request, index: &Index, key: &'a IndexKey) -> &'a [IndexEntry] {
+    let order = |entry: &IndexEntry| (entry.change.index, &entry.change.key).cmp(&(index.id, key));
+    let start = request.entries.partition_point(|entry| order(entry).is_lt());
+    let rest = request.entries.get(start..).unwrap_or_default();
+    rest.get(..rest.partition_point(|entry| order(entry).is_eq()))
+        .unwrap_or_default()
+}
+
+/// Whether the request creates or removes a named root.
+pub fn names_roots(request: &Request) -> bool {
+    let name = SystemClass::Name.id();
+    request
+        .writes
+        .iter()
+        .any(|(oid, write)| oid.class() == name && !matches!(write, Write::Update(_)))
+}
+
+fn change_holders(holders: &mut SmallVec<[Oid; 4]>, oid: Oid, added: bool) {
+    holders.retain(|holder| *holder != oid);
+    if added {
+        holders.push(oid);
+    }
+}
+
+/// How many objects a conflict names at most.
+const MAX_NAMED: usize = 10;

@@ -1,1 +1,0 @@
-//! Databases: open, define, snapshot, begin, transact.

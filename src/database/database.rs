@@ -1,0 +1,230 @@
+//! The database handle.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+
+use super::define::{ClassList, Definition};
+use super::options::Options;
+use super::shared::Shared;
+use super::statistics::Statistics;
+use crate::catalog::{ClassDefinition, IndexDefinition};
+use crate::commit::Isolation;
+use crate::error::{Error, Result};
+use crate::read::Reader;
+use crate::snapshot::Snapshot;
+use crate::transaction::{Transaction, TransactionOptions};
+
+/// An open database. Cheap to clone; all clones are one database, closed when the last of them, of its snapshots and
+/// of its transactions is gone.
+///
+/// ```
+/// use olivine::{Database, Ref};
+/// use serde::{Deserialize, Serialize};
+///
+/// #[derive(Debug, Serialize, Deserialize)]
+/// struct Person { name: String, boss: Option<Ref<Person>> }
+///
+/// let db = Database::in_memory()?;
+/// db.define::<Person>()?;
+/// let ann = db.transact(|tx| tx.insert(&Person { name: "Ann".into(), boss: None }))?;
+/// let bob = db.transact(|tx| tx.insert(&Person { name: "Bob".into(), boss: Some(ann) }))?;
+/// let snapshot = db.snapshot();
+/// let boss = snapshot.get(bob)?.and_then(|bob| bob.boss);
+/// assert_eq!(boss, Some(ann));
+/// # Ok::<(), olivine::Error>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Database {
+    shared: Arc<Shared>,
+}
+
+impl Database {
+    pub(super) fn from_shared(shared: Arc<Shared>) -> Self {
+        Database { shared }
+    }
+
+    /// Opens the database in the directory `path`, and creates it if there is none (the last component of the path,
+    /// never its parents).
+    ///
+    /// # Errors
+    /// As [`Options::open`].
+    pub fn open(path: impl AsRef<Path>) -> Result<Database> {
+        Database::options(path).open()
+    }
+
+    /// Options for opening the database in the directory `path`.
+    pub fn options(path: impl AsRef<Path>) -> Options {
+        Options::new(Some(path.as_ref().to_path_buf()))
+    }
+
+    /// A new database in memory, gone with its last handle.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where the operating system gives no memory file.
+    pub fn in_memory() -> Result<Database> {
+        Options::new(None).open()
+    }
+
+    /// The newest committed state.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot::new(
+            self.shared.pipeline().view(),
+            self.shared.engine().clone(),
+            self.shared.clone(),
+        )
+    }
+
+    /// Begins a transaction.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`] where the database was opened read-only.
+    pub fn begin(&self) -> Result<Transaction> {
+        self.begin_with(TransactionOptions::default())
+    }
+
+    /// Begins a transaction with options.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] for [`Isolation::Serializable`], which this version does not offer;
+    /// [`Error::ReadOnly`] where the database was opened read-only.
+    pub fn begin_with(&self, options: TransactionOptions) -> Result<Transaction> {
+        self.shared.check_writable()?;
+        if options.isolation == Isolation::Serializable {
+            let message =
+                "serializable transactions are not offered by this version; ask for snapshot isolation";
+            return Err(Error::Argument(message.into()));
+        }
+        Ok(Transaction::new(
+            self.shared.clone(),
+            self.shared.pipeline().view(),
+            options,
+        ))
+    }
+
+    /// Runs `work` in a transaction and commits it; where another transaction was faster, runs it again on a new
+    /// snapshot, up to [`MAX_RUNS`] times with growing, jittered pauses. What `work` returns is returned once the
+    /// commit is made.
+    ///
+    /// `work` must be fit to run again: it should touch nothing outside the transaction.
+    ///
+    /// # Errors
+    /// The error of `work`, which rolls the transaction back, or that of the last commit.
+    pub fn transact<R>(&self, mut work: impl FnMut(&mut Transaction) -> Result<R>) -> Result<R> {
+        let mut runs = 0u32;
+        loop {
+            runs = runs.saturating_add(1);
+            let mut transaction = self.begin()?;
+            let outcome = work(&mut transaction).and_then(|result| transaction.commit().map(|_| result));
+            match outcome {
+                Err(error) if error.is_conflict() && runs < MAX_RUNS => back_off(runs),
+                outcome => return outcome,
+            }
+        }
+    }
+
+    /// Defines the class that the struct `T` describes: name and attributes come from its serde data model.
+    ///
+    /// Where the class exists, attributes that are new and optional are added, and everything else must agree.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] where `T` cannot be a class or does not agree with the one that exists.
+    pub fn define<T: DeserializeOwned>(&self) -> Result<Definition> {
+        Definition::of::<T>(self.clone())
+    }
+
+    /// Defines several classes in one transaction, so that they may refer to one another:
+    /// `db.define_all::<(Author, Book)>()`.
+    ///
+    /// # Errors
+    /// As [`Database::define`].
+    pub fn define_all<L: ClassList>(&self) -> Result<()> {
+        super::define::define_all::<L>(self)
+    }
+
+    /// Creates a class that no Rust type describes.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] where it exists already or its definition does not fit.
+    pub fn define_class(&self, definition: ClassDefinition) -> Result<()> {
+        self.transact(|tx| tx.create_class(&definition))
+    }
+
+    /// Creates an index on a class; over existing objects it is built before this returns.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] where an attribute is unknown, [`Error::Constraint`] where two objects have one value of a
+    /// unique index.
+    pub fn create_index(&self, class: &str, definition: &IndexDefinition) -> Result<()> {
+        self.transact(|tx| tx.create_index(class, definition))
+    }
+
+    /// Makes everything committed so far durable, buffered commits included.
+    ///
+    /// # Errors
+    /// [`Error::Io`]; the database then takes no more changes.
+    pub fn persist(&self) -> Result<()> {
+        self.shared.persist()
+    }
+
+    /// Writes a checkpoint of the object table, so that the next open replays only what comes after.
+    ///
+    /// # Errors
+    /// [`Error::NoSpace`] or [`Error::Io`].
+    pub fn checkpoint(&self) -> Result<()> {
+        self.shared.check_writable()?;
+        self.shared.indexes.flush()?;
+        self.shared.heap.checkpoint()
+    }
+
+    /// Closes the database if this is its last handle, and reports what a drop would swallow.
+    ///
+    /// # Errors
+    /// [`Error::Closed`] while other handles, snapshots or transactions are open; [`Error::NoSpace`] or
+    /// [`Error::Io`] where the last checkpoint could not be written, which loses nothing.
+    pub fn close(self) -> Result<()> {
+        match Arc::try_unwrap(self.shared) {
+            Ok(shared) => shared.close(),
+            Err(_) => Err(Error::Closed(
+                "the database stays open: other handles, snapshots or transactions of it are in use".into(),
+            )),
+        }
+    }
+
+    /// Figures about the database.
+    pub fn statistics(&self) -> Statistics {
+        let view = self.shared.pipeline().view();
+        let heap = self.shared.heap.statistics();
+        let catalog = view.catalog();
+        Statistics {
+            commit: view.commit().0,
+            classes: catalog.classes.keys().filter(|id| !id.is_system()).count() as u64,
+            indexes: catalog.indexes.len() as u64,
+            segments: heap.segments,
+            log_bytes: heap.bytes,
+            records: heap.records,
+            table_bytes: heap.dirty_bytes,
+            recovery: self.shared.recovery.clone(),
+        }
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+}
+
+/// How often [`Database::transact`] runs its work at most.
+pub const MAX_RUNS: u32 = 32;
+
+/// Waits a random time below a bound that doubles with each run, from 100 microseconds to 20 milliseconds.
+fn back_off(runs: u32) {
+    let bound = 100u64.checked_shl(runs.min(8)).unwrap_or(u64::MAX).min(20_000);
+    let mut random = [0u8; 8];
+    let jitter = match getrandom::fill(&mut random) {
+        Ok(()) => u64::from_le_bytes(random) % bound,
+        Err(_) => bound / 2,
+    };
+    std::thread::sleep(Duration::from_micros(jitter));
+}

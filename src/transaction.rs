@@ -1,1 +1,0 @@
-//! Transactions: write set and overlay of own writes.

@@ -1,0 +1,160 @@
+//! Schema changes inside a transaction: writes to catalog objects, seen by the rest of it at once.
+
+use std::sync::Arc;
+
+use super::overlay::Overlay;
+use super::transaction::Transaction;
+use crate::catalog::{
+    AttributeDefinition, ClassDefinition, Index, IndexDefinition, IndexId, SchemaChange, SystemClass,
+};
+use crate::error::{Error, Result};
+use crate::object::{ClassId, CommitNumber, Oid, Value};
+use crate::read::{Reader, has_objects};
+use crate::write_set::Write;
+
+impl Transaction {
+    /// Creates a class and its indexes. Classes its attributes refer to must exist when the transaction commits.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] where the definition does not fit what exists.
+    pub fn create_class(&mut self, definition: &ClassDefinition) -> Result<()> {
+        let shared = self.shared().clone();
+        let mut reserve = |class: SystemClass| shared.new_oid(class.id());
+        let changes = self.overlay().catalog().create_class(definition, &mut reserve)?;
+        self.change_schema(changes)?;
+        for index in &definition.indexes {
+            self.create_index(&definition.name, index)?;
+        }
+        Ok(())
+    }
+
+    /// Adds attributes to a class and everything below it.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] where one exists already, or may not be nil and has no default.
+    pub fn add_attributes(&mut self, class: &str, attributes: &[AttributeDefinition]) -> Result<()> {
+        let class = self.overlay().catalog().user_class(class)?.clone();
+        let changes = self.overlay().catalog().add_attributes(&class, attributes)?;
+        self.change_schema(changes)
+    }
+
+    /// Drops a class with its objects and indexes.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] while other classes extend it or refer to it.
+    pub fn drop_class(&mut self, class: &str) -> Result<()> {
+        let class = self.overlay().catalog().user_class(class)?.clone();
+        let changes = self.overlay().catalog().drop_class(&class)?;
+        self.change_schema(changes)
+    }
+
+    /// Creates an index. Over existing objects it is built when the transaction commits, and used from then on.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] where an attribute is unknown or cannot be indexed.
+    pub fn create_index(&mut self, class: &str, definition: &IndexDefinition) -> Result<()> {
+        let shared = self.shared().clone();
+        let mut reserve = |class: SystemClass| shared.new_oid(class.id());
+        let overlay = self.overlay();
+        let class = overlay.catalog().user_class(class)?.clone();
+        let view = overlay.view().clone();
+        let empty = |class: ClassId| !has_objects(&*view, class);
+        let changes = overlay
+            .catalog()
+            .create_index(&class, definition, &empty, &mut reserve)?;
+        self.change_schema(changes)
+    }
+
+    /// Drops an index.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] if there is none of that name, or a path index stands on it.
+    pub fn drop_index(&mut self, name: &str) -> Result<()> {
+        let catalog = self.overlay().catalog().clone();
+        let index = catalog
+            .index(name)
+            .ok_or_else(|| Error::Schema(format!("there is no index {name}")))?;
+        self.change_schema(catalog.drop_index(index)?)
+    }
+
+    /// Makes `name` stand for a value, usually a reference: a named root.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] where a class has the name.
+    pub fn set_name(&mut self, name: &str, value: impl Into<Value>) -> Result<()> {
+        let shared = self.shared().clone();
+        let mut reserve = |class: SystemClass| shared.new_oid(class.id());
+        let change = self
+            .overlay()
+            .catalog()
+            .set_name(name, value.into(), &mut reserve)?;
+        self.change_schema(vec![change])
+    }
+
+    /// What `name` stands for.
+    pub fn name(&self, name: &str) -> Option<Value> {
+        self.overlay()
+            .catalog()
+            .names
+            .get(name)
+            .map(|name| name.value.clone())
+    }
+
+    /// Takes a name away.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] if there is no such name.
+    pub fn remove_name(&mut self, name: &str) -> Result<()> {
+        let change = self.overlay().catalog().remove_name(name)?;
+        self.change_schema(vec![change])
+    }
+
+    fn change_schema(&mut self, changes: Vec<SchemaChange>) -> Result<()> {
+        let own = CommitNumber(self.overlay().commit().0.saturating_add(1));
+        let as_write = |change: &SchemaChange| match change {
+            SchemaChange::Create(oid, body) => (*oid, Some(body.clone()), true),
+            SchemaChange::Update(oid, body) => (*oid, Some(body.clone()), false),
+            SchemaChange::Delete(oid) => (*oid, None, false),
+        };
+        let writes: Vec<(Oid, Option<Vec<u8>>, bool)> = changes.iter().map(as_write).collect();
+        let changed = writes.iter().map(|(oid, body, _)| (*oid, body.as_deref()));
+        let catalog = self.overlay().catalog().after(own, changed)?;
+        let overlay = self.overlay_mut();
+        for (oid, body, is_new) in writes {
+            overlay.write(oid, body.map(Arc::from), is_new)?;
+        }
+        overlay.set_catalog(Arc::new(catalog))
+    }
+
+    /// Checks what may only be checked when all schema changes are made: that every class referred to exists.
+    pub(super) fn check_schema(&self) -> Result<()> {
+        let catalog = self.overlay().catalog();
+        if Arc::ptr_eq(catalog, self.overlay().view().catalog()) {
+            return Ok(());
+        }
+        for class in catalog.classes.values().filter(|class| !class.id.is_system()) {
+            catalog.check_references(class)?;
+        }
+        Ok(())
+    }
+}
+
+/// The indexes an overlay creates that must be built over existing objects, steps before paths.
+pub(super) fn unbuilt_indexes(overlay: &Overlay) -> Vec<IndexId> {
+    let index_class = SystemClass::Index.id();
+    let created = overlay
+        .writes()
+        .iter()
+        .filter(|(oid, write)| oid.class() == index_class && matches!(write, Write::Create(_)));
+    let objects: Vec<Oid> = created.map(|(oid, _)| oid).collect();
+    let unbuilt = |index: &&Arc<Index>| !index.ready && objects.contains(&index.object);
+    let mut ids: Vec<IndexId> = overlay
+        .catalog()
+        .indexes
+        .values()
+        .filter(unbuilt)
+        .map(|index| index.id)
+        .collect();
+    ids.sort_unstable();
+    ids
+}

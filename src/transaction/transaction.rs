@@ -1,0 +1,370 @@
+//! The transaction handle.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::overlay::{Overlay, missing};
+use crate::access::{self, Extent};
+use crate::catalog::Class;
+use crate::commit::{Durability, IndexEntry, Isolation, Request};
+use crate::database::Shared;
+use crate::error::{Error, Result};
+use crate::index::IndexChange;
+use crate::object::codec::{encode_body, rewrite};
+use crate::object::{
+    ClassId, CommitNumber, Object, Oid, Ref, Value, coerce, serialized_name, to_body, update_body,
+};
+use crate::query::{Parameters, Rows};
+use crate::read::Reader;
+use crate::view::View;
+
+/// How a transaction runs.
+#[derive(Debug, Clone, Default)]
+pub struct TransactionOptions {
+    /// What it is protected from; default [`Isolation::Snapshot`].
+    pub isolation: Isolation,
+    /// What is true when its commit returns; `None`: as the database was opened.
+    pub durability: Option<Durability>,
+    /// A label, shown to whoever conflicts with it.
+    pub label: Option<Arc<str>>,
+}
+
+/// A transaction: reads one snapshot under its own writes, and commits all of them or none.
+///
+/// Dropping it rolls it back. Every read method of [`Snapshot`](crate::Snapshot) exists here too and sees the
+/// transaction's own writes.
+pub struct Transaction {
+    shared: Arc<Shared>,
+    overlay: Arc<Overlay>,
+    options: TransactionOptions,
+    /// Set when the transaction ends, so that rows read from it end too.
+    ended: Arc<AtomicBool>,
+}
+
+impl Transaction {
+    pub(crate) fn new(shared: Arc<Shared>, view: Arc<View>, options: TransactionOptions) -> Self {
+        let overlay = Arc::new(Overlay::new(view));
+        Transaction {
+            shared,
+            overlay,
+            options,
+            ended: Arc::default(),
+        }
+    }
+
+    /// The commit its snapshot is the state of.
+    pub fn commit_number(&self) -> CommitNumber {
+        self.overlay.commit()
+    }
+
+    /// Whether nothing was written.
+    pub fn is_unchanged(&self) -> bool {
+        self.overlay.writes().is_empty()
+    }
+
+    /// The object behind a reference, or `None` if it does not exist here.
+    ///
+    /// # Errors
+    /// Where the stored object does not fit `T`, or is damaged.
+    pub fn get<T: DeserializeOwned>(&self, reference: Ref<T>) -> Result<Option<T>> {
+        access::get(self.overlay.as_ref(), reference.oid())
+    }
+
+    /// The object behind an identifier with its attributes by name, or `None` if it does not exist here.
+    pub fn object(&self, oid: impl Into<Oid>) -> Result<Option<Object>> {
+        access::object(self.overlay.as_ref(), oid.into())
+    }
+
+    /// Whether the object exists here.
+    pub fn exists(&self, oid: impl Into<Oid>) -> Result<bool> {
+        Ok(self.overlay.object(oid.into())?.is_some())
+    }
+
+    /// All objects of the class of `T` and its subclasses, as they are now.
+    pub fn extent<T: DeserializeOwned>(&self) -> Result<Extent<T>> {
+        Extent::new(self.overlay.clone())
+    }
+
+    /// Runs a query (a `select` or a bare expression) with its parameters. Its rows are those of this moment, whatever
+    /// is written while they are read; they end in an error once the transaction has ended.
+    ///
+    /// # Errors
+    /// [`Error::Query`] where the text is wrong; what goes wrong later comes with the rows.
+    pub fn query(&self, text: &str, parameters: impl Into<Parameters>) -> Result<Rows> {
+        self.shared.engine().query(
+            text,
+            &parameters.into(),
+            self.overlay.clone(),
+            Some(self.ended.clone()),
+        )
+    }
+
+    /// An identifier as text: `Person#42`.
+    pub fn describe(&self, oid: impl Into<Oid>) -> String {
+        self.overlay.catalog().describe(oid.into())
+    }
+
+    /// Creates an object and returns its reference, which no other object ever had or will have.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] where the class of `T` is not defined, [`Error::Argument`] where a value does not fit.
+    pub fn insert<T: Serialize>(&mut self, value: &T) -> Result<Ref<T>> {
+        let class = self.class_of_value(value)?;
+        let body = to_body(value, &class.layout)?;
+        self.create(&class, body).map(Ref::from_oid)
+    }
+
+    /// Gives an object the value of `value`; attributes that `T` does not know keep theirs.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where the object does not exist here, else as [`Transaction::insert`].
+    pub fn update<T: Serialize>(&mut self, reference: Ref<T>, value: &T) -> Result<()> {
+        let oid = reference.oid();
+        let name = serialized_name(value)?;
+        let class = self.overlay.catalog().class_by_id(oid.class())?.clone();
+        let described = self
+            .overlay
+            .catalog()
+            .class(name)
+            .ok_or_else(|| access::undefined(name))?;
+        if !self.overlay.catalog().is_a(class.id, described.id) {
+            let message = format!("{} cannot be updated with a {name}", self.describe(oid));
+            return Err(Error::Argument(message));
+        }
+        let body = {
+            let before = self
+                .overlay
+                .object(oid)?
+                .ok_or_else(|| missing(self.overlay.catalog(), oid))?;
+            update_body(value, &class.layout, &before.body)?
+        };
+        self.write(oid, body)
+    }
+
+    /// Deletes an object. References to it dangle: a step through one gives nil.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where the object does not exist here.
+    pub fn delete(&mut self, oid: impl Into<Oid>) -> Result<()> {
+        let oid = oid.into();
+        self.check_user_class(oid.class())?;
+        if self.overlay.object(oid)?.is_none() {
+            return Err(missing(self.overlay.catalog(), oid));
+        }
+        Arc::make_mut(&mut self.overlay).write(oid, None, false)
+    }
+
+    /// Creates an object given by attribute names; what it leaves out takes its default.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] for an unknown class or attribute, [`Error::Argument`] where a value does not fit.
+    pub fn insert_object(&mut self, object: Object) -> Result<Oid> {
+        let class = self.overlay.catalog().user_class(object.class())?.clone();
+        let mut values: Vec<Value> = class
+            .layout
+            .slots
+            .iter()
+            .map(|slot| slot.default.clone())
+            .collect();
+        for (slot, value) in self.assignments(&class, object.iter())? {
+            if let Some(place) = values.get_mut(slot) {
+                *place = value;
+            }
+        }
+        self.insert_values(&class, &values)
+    }
+
+    /// Changes the named attributes of an object; the others keep their values.
+    ///
+    /// # Errors
+    /// As [`Transaction::update`].
+    pub fn update_object<'a>(
+        &mut self,
+        oid: impl Into<Oid>,
+        attributes: impl IntoIterator<Item = (&'a str, Value)>,
+    ) -> Result<()> {
+        let oid = oid.into();
+        let class = self.overlay.catalog().class_by_id(oid.class())?.clone();
+        let attributes: Vec<(&str, Value)> = attributes.into_iter().collect();
+        let changes = self.assignments(&class, attributes.iter().map(|(name, value)| (*name, value)))?;
+        self.update_slots(oid, &changes)
+    }
+
+    /// Makes all writes durable and visible, or none.
+    ///
+    /// When it returns a number, every snapshot taken from then on shows the commit, and it is on the disk if the
+    /// transaction's durability is [`Durability::Sync`]. A transaction that wrote nothing returns its snapshot's
+    /// number at once.
+    ///
+    /// # Errors
+    /// [`Error::Conflict`] where another transaction was faster: run it again. [`Error::Constraint`] where a unique
+    /// value is taken. In every case nothing was changed.
+    pub fn commit(mut self) -> Result<CommitNumber> {
+        self.end();
+        if self.overlay.writes().is_empty() {
+            return Ok(self.overlay.commit());
+        }
+        self.check_schema()?;
+        let empty = Arc::new(Overlay::new(self.overlay.view().clone()));
+        let overlay = std::mem::replace(&mut self.overlay, empty);
+        let unbuilt = super::schema::unbuilt_indexes(&overlay);
+        let request = self.request(&overlay);
+        drop(overlay);
+        let number = self.shared.pipeline().commit(request)?;
+        for index in unbuilt {
+            self.shared.build_index(index)?;
+        }
+        Ok(number)
+    }
+
+    /// Drops all writes. The same as dropping the transaction.
+    pub fn rollback(self) {}
+
+    fn end(&mut self) {
+        self.ended.store(true, Ordering::Release);
+    }
+
+    fn request(&self, overlay: &Arc<Overlay>) -> Request {
+        let mut indexes: Vec<_> = overlay.entries().iter().collect();
+        indexes.sort_unstable_by_key(|(id, _)| **id);
+        let mut entries = Vec::with_capacity(indexes.iter().map(|(_, changes)| changes.len()).sum());
+        for (id, changes) in indexes {
+            let unique = overlay.catalog().indexes.get(id);
+            let unique = unique.is_some_and(|index| index.kind == crate::catalog::IndexKind::Unique);
+            for ((key, oid), change) in changes {
+                let claim = unique && change.added && !change.has_nil;
+                let change = IndexChange {
+                    index: *id,
+                    key: key.clone(),
+                    oid: *oid,
+                    added: change.added,
+                };
+                entries.push(IndexEntry { change, claim });
+            }
+        }
+        Request {
+            snapshot: overlay.commit(),
+            catalog: overlay.catalog().clone(),
+            catalog_version: overlay.view().catalog().version,
+            writes: overlay.writes().clone(),
+            entries,
+            durability: self
+                .options
+                .durability
+                .unwrap_or_else(|| self.shared.durability()),
+            label: self.options.label.clone(),
+        }
+    }
+
+    fn class_of_value<T: Serialize>(&self, value: &T) -> Result<Arc<Class>> {
+        let name = serialized_name(value)?;
+        let class = self
+            .overlay
+            .catalog()
+            .class(name)
+            .ok_or_else(|| access::undefined(name))?;
+        self.check_user_class(class.id)?;
+        Ok(class.clone())
+    }
+
+    fn check_user_class(&self, class: ClassId) -> Result<()> {
+        if class.is_system() {
+            let message = "objects of the catalog are changed by create, alter and drop only";
+            return Err(Error::Argument(message.into()));
+        }
+        Ok(())
+    }
+
+    fn assignments<'a>(
+        &self,
+        class: &Class,
+        attributes: impl Iterator<Item = (&'a str, &'a Value)>,
+    ) -> Result<Vec<(usize, Value)>> {
+        let mut slots = Vec::new();
+        for (name, value) in attributes {
+            let attribute = class.attribute(name);
+            let attribute = attribute.ok_or_else(|| {
+                Error::Schema(format!(
+                    "{} has no attribute {name}; see describe {}",
+                    class.name, class.name
+                ))
+            })?;
+            let value = coerce(value.clone(), &attribute.r#type)
+                .map_err(|why| Error::Argument(format!("{}.{name}: {why}", class.name)))?;
+            slots.push((attribute.slot, value));
+        }
+        Ok(slots)
+    }
+
+    /// Creates an object from one value a slot of its class.
+    pub(crate) fn insert_values(&mut self, class: &Class, values: &[Value]) -> Result<Oid> {
+        self.check_user_class(class.id)?;
+        let body = encode_body(&class.layout, values)?;
+        self.create(class, body)
+    }
+
+    /// Gives some slots of an object new values.
+    pub(crate) fn update_slots(&mut self, oid: Oid, changes: &[(usize, Value)]) -> Result<()> {
+        self.check_user_class(oid.class())?;
+        let class = self.overlay.catalog().class_by_id(oid.class())?.clone();
+        let body = {
+            let before = self
+                .overlay
+                .object(oid)?
+                .ok_or_else(|| missing(self.overlay.catalog(), oid))?;
+            rewrite(&class.layout, &before.body, changes)?
+        };
+        self.write(oid, body)
+    }
+
+    fn create(&mut self, class: &Class, body: Vec<u8>) -> Result<Oid> {
+        let oid = self.shared.new_oid(class.id)?;
+        Arc::make_mut(&mut self.overlay).write(oid, Some(body.into()), true)?;
+        Ok(oid)
+    }
+
+    fn write(&mut self, oid: Oid, body: Vec<u8>) -> Result<()> {
+        self.check_user_class(oid.class())?;
+        Arc::make_mut(&mut self.overlay).write(oid, Some(body.into()), false)
+    }
+
+    /// The state the transaction sees, fixed at this moment.
+    pub(crate) fn reader(&self) -> Arc<Overlay> {
+        self.overlay.clone()
+    }
+
+    pub(crate) fn overlay_mut(&mut self) -> &mut Overlay {
+        Arc::make_mut(&mut self.overlay)
+    }
+
+    pub(crate) fn overlay(&self) -> &Overlay {
+        &self.overlay
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+
+    /// Set once the transaction has ended.
+    pub(crate) fn ended(&self) -> Arc<AtomicBool> {
+        self.ended.clone()
+    }
+}
+
+impl Drop for Transaction {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl std::fmt::Debug for Transaction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Transaction")
+            .field("snapshot", &self.overlay.commit())
+            .field("writes", &self.overlay.writes().len())
+            .finish_non_exhaustive()
+    }
+}
