@@ -125,8 +125,10 @@ fn place(page: u32) -> (usize, u64) {
     (page as usize / 64, 1 << (page % 64))
 }
 
+/// Page numbers have 31 bits.
 fn page_number(page: u64) -> Result<u32> {
-    u32::try_from(page).map_err(|_| Error::Limit("the object table has reached its 16 TiB".to_owned()))
+    let fits = u32::try_from(page).ok().filter(|page| page >> 31 == 0);
+    fits.ok_or_else(|| Error::Limit("the object table has reached the 8 TiB it can have".to_owned()))
 }
 
 #[cfg(test)]

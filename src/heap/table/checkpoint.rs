@@ -168,7 +168,10 @@ impl Checkpointer {
             let mut claim = |page| self.allocator.claim(page);
             visit(&pages, class.root, class.height, leaves, &mut claim)?;
         }
-        Ok((Mapped::new(Arc::new(pages), classes, stem_pages), metadata))
+        Ok((
+            Mapped::new(Arc::new(pages), classes, stem_pages, &Mapped::default()),
+            metadata,
+        ))
     }
 
     fn read_stem(&self, file: &Arc<dyn File>, root: &RootSlot) -> Result<Vec<u8>> {
@@ -253,7 +256,7 @@ impl Checkpointer {
         let outcome = outcome.and_then(|(classes, stem, stem_pages)| {
             let map = map_of(file, file_len, base)?;
             pages.iter().for_each(|page| map.trust(*page));
-            Ok((stem, Mapped::new(map, classes, stem_pages), replaced))
+            Ok((stem, Mapped::new(map, classes, stem_pages, base), replaced))
         });
         outcome.inspect_err(|_| self.allocator.free(&pages))
     }

@@ -174,11 +174,6 @@ impl Layer {
             })
     }
 
-    /// Whether nothing was ever set.
-    pub(super) fn is_empty(&self) -> bool {
-        self.classes.next(0).is_none()
-    }
-
     /// Bytes of memory it holds.
     pub(super) fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)

@@ -1,6 +1,12 @@
 //! A checkpoint as it lies in the file, mapped and immutable.
+//!
+//! The way from a class's root to a leaf goes through mapped directories. For the dense beginning of each class, where
+//! nearly all objects are, the page numbers of the leaves also stand in an array in memory, 4 bytes for 512 objects: a
+//! read is then one load there and one in the leaf. The array is made from the directories when a checkpoint is opened
+//! or written, and shared by following checkpoints that do not change the class.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::error::Result;
 use crate::object::{ClassId, Oid};
@@ -13,13 +19,54 @@ use super::trie::{GRANULE, GRANULE_BITS};
 /// Bits of a granule number that choose the granule in a leaf.
 const GRANULES_BITS: u32 = FAN_BITS - GRANULE_BITS;
 
+/// In a near leaf's entry: the leaf is absent, or was not checked yet; the directories know.
+const UNCHECKED: u32 = 1 << 31;
+
+/// One class at one checkpoint.
+#[derive(Debug)]
+pub(super) struct Class {
+    pub(super) root: ClassRoot,
+    /// By leaf number: its page, or [`UNCHECKED`]. Relaxed, as the trust of a page is.
+    near: Arc<[AtomicU32]>,
+}
+
+impl Class {
+    fn new(pages: &PageMap, root: ClassRoot) -> Class {
+        // At most 4 bytes for each 64 objects, however sparse they are.
+        let span = (root.last_serial >> FAN_BITS) + 1;
+        let len = span.min((root.entries >> GRANULE_BITS) + 8);
+        let near: Arc<[AtomicU32]> = (0..len).map(|_| AtomicU32::new(UNCHECKED)).collect();
+        fill(pages, root.root, root.height, 0, &near);
+        Class { root, near }
+    }
+}
+
+/// Enters the trusted leaves below `node`, whose first leaf has the number `first`.
+fn fill(pages: &PageMap, node: Child, height: u32, first: u64, near: &[AtomicU32]) {
+    let Some(below) = height.checked_sub(1) else {
+        if let Some(entry) = near.get(first as usize).filter(|_| pages.is_trusted(node.page)) {
+            entry.store(node.page, Ordering::Relaxed);
+        }
+        return;
+    };
+    for index in 0..FAN_OUT {
+        let first = first + (index << (FAN_BITS * below));
+        if first >= near.len() as u64 {
+            return;
+        }
+        if let Some(child) = Child::from_word(pages.word(node.page, index)) {
+            fill(pages, child, below, first, near);
+        }
+    }
+}
+
 /// The trees of all classes at one checkpoint.
 #[derive(Debug, Default)]
 pub(super) struct Mapped {
     /// `None` before the first checkpoint: then there are no classes either.
     pages: Option<Arc<PageMap>>,
     /// Ascending by class.
-    classes: Vec<ClassRoot>,
+    classes: Vec<Class>,
     /// By class number: one past the index in `classes`, 0 for none.
     index: Vec<u32>,
     /// The pages of the stem.
@@ -27,14 +74,22 @@ pub(super) struct Mapped {
 }
 
 impl Mapped {
-    /// A checkpoint in `pages` with these classes (ascending) and stem.
-    pub(super) fn new(pages: Arc<PageMap>, classes: Vec<ClassRoot>, stem: Vec<u32>) -> Mapped {
-        let mut index = vec![0; classes.last().map_or(0, |last| last.class.0 as usize + 1)];
-        for (class, one_past) in classes.iter().zip(1..) {
-            if let Some(entry) = index.get_mut(class.class.0 as usize) {
+    /// A checkpoint in `pages` with these classes (ascending) and stem, written over `base`.
+    pub(super) fn new(pages: Arc<PageMap>, roots: Vec<ClassRoot>, stem: Vec<u32>, base: &Mapped) -> Mapped {
+        let mut index = vec![0; roots.last().map_or(0, |last| last.class.0 as usize + 1)];
+        for (root, one_past) in roots.iter().zip(1..) {
+            if let Some(entry) = index.get_mut(root.class.0 as usize) {
                 *entry = one_past;
             }
         }
+        let class_of = |root: ClassRoot| match base.class(root.class) {
+            Some(class) if class.root == root => Class {
+                root,
+                near: class.near.clone(),
+            },
+            _ => Class::new(&pages, root),
+        };
+        let classes = roots.into_iter().map(class_of).collect();
         Mapped {
             pages: Some(pages),
             classes,
@@ -53,14 +108,14 @@ impl Mapped {
         &self.stem
     }
 
-    /// The classes, ascending.
-    pub(super) fn classes(&self) -> &[ClassRoot] {
-        &self.classes
+    /// The roots of all classes, ascending.
+    pub(super) fn roots(&self) -> impl Iterator<Item = &ClassRoot> {
+        self.classes.iter().map(|class| &class.root)
     }
 
-    /// The root of `class`.
+    /// What it holds of `class`.
     #[inline]
-    pub(super) fn class(&self, class: ClassId) -> Option<&ClassRoot> {
+    pub(super) fn class(&self, class: ClassId) -> Option<&Class> {
         let one_past = *self.index.get(class.0 as usize)? as usize;
         self.classes.get(one_past.wrapping_sub(1))
     }
@@ -68,45 +123,39 @@ impl Mapped {
     /// The bits of the location of `oid`; 0 if it has none.
     #[inline]
     pub(super) fn get(&self, oid: Oid) -> Result<u64> {
-        let Some(pages) = &self.pages else {
+        let (Some(class), Some(pages)) = (self.class(oid.class()), &self.pages) else {
             return Ok(0);
         };
         let serial = oid.serial();
-        let Some(leaf) = self
-            .class(oid.class())
-            .and_then(|class| leaf_of(pages, class, serial))
-        else {
-            return Ok(0);
-        };
-        if !pages.is_trusted(leaf.page) {
-            pages.check(leaf)?;
+        match leaf_of(pages, class, serial)? {
+            0 => Ok(0),
+            leaf => Ok(pages.word(leaf, serial % FAN_OUT)),
         }
-        Ok(pages.word(leaf.page, serial % FAN_OUT))
     }
 
     /// The bytes of the granule `number` of `class`; none if its leaf is absent.
-    pub(super) fn granule(&self, class: &ClassRoot, number: u64) -> Result<&[u8]> {
+    pub(super) fn granule(&self, class: &Class, number: u64) -> Result<&[u8]> {
         let serial = number << GRANULE_BITS;
         let Some(pages) = &self.pages else {
             return Ok(&[]);
         };
-        let Some(leaf) = leaf_of(pages, class, serial) else {
-            return Ok(&[]);
-        };
-        if !pages.is_trusted(leaf.page) {
-            pages.check(leaf)?;
+        match leaf_of(pages, class, serial)? {
+            0 => Ok(&[]),
+            leaf => Ok(pages.bytes(leaf, serial % FAN_OUT, GRANULE * 8)),
         }
-        Ok(pages.bytes(leaf.page, serial % FAN_OUT, GRANULE * 8))
     }
 
     /// The first granule of `class` from `from` on whose leaf is present.
-    pub(super) fn next_granule(&self, class: &ClassRoot, from: u64) -> Option<u64> {
+    pub(super) fn next_granule(&self, class: &Class, from: u64) -> Option<u64> {
         let serial = from << GRANULE_BITS;
-        if serial > class.last_serial {
+        if serial > class.root.last_serial {
             return None;
         }
         let leaf = serial >> FAN_BITS;
-        let found = next_leaf(self.pages.as_deref()?, class.root, class.height, leaf)?;
+        if near_leaf(class, leaf).is_some() {
+            return Some(from);
+        }
+        let found = next_leaf(self.pages.as_deref()?, class.root.root, class.root.height, leaf)?;
         Some(if found == leaf {
             from
         } else {
@@ -119,16 +168,45 @@ impl Mapped {
         let Some(pages) = &self.pages else {
             return Ok(());
         };
-        for class in &self.classes {
+        for class in self.roots() {
             visit(pages, class.root, class.height, true, &mut |_| true)?;
         }
         Ok(())
     }
 }
 
-/// The leaf that holds `serial`.
+/// The page of the leaf `number`, if it stands in the array and is trusted.
 #[inline]
-fn leaf_of(pages: &PageMap, class: &ClassRoot, serial: u64) -> Option<Child> {
+fn near_leaf(class: &Class, number: u64) -> Option<u32> {
+    let page = class.near.get(number as usize)?.load(Ordering::Relaxed);
+    (page & UNCHECKED == 0).then_some(page)
+}
+
+/// The page of the leaf that holds `serial`, trusted; 0 if there is none.
+#[inline]
+fn leaf_of(pages: &PageMap, class: &Class, serial: u64) -> Result<u32> {
+    match near_leaf(class, serial >> FAN_BITS) {
+        Some(page) => Ok(page),
+        None => far_leaf(pages, class, serial),
+    }
+}
+
+/// As [`leaf_of`], through the directories: for sparse serials, and at the first touch of a leaf.
+#[inline(never)]
+fn far_leaf(pages: &PageMap, class: &Class, serial: u64) -> Result<u32> {
+    let Some(leaf) = descend(pages, &class.root, serial) else {
+        return Ok(0);
+    };
+    if !pages.is_trusted(leaf.page) {
+        pages.check(leaf)?;
+    }
+    if let Some(entry) = class.near.get((serial >> FAN_BITS) as usize) {
+        entry.store(leaf.page, Ordering::Relaxed);
+    }
+    Ok(leaf.page)
+}
+
+fn descend(pages: &PageMap, class: &ClassRoot, serial: u64) -> Option<Child> {
     if serial > class.last_serial {
         return None;
     }

@@ -10,8 +10,6 @@ pub(super) const PAGE_SIZE: usize = 4096;
 pub(super) const FAN_BITS: u32 = 9;
 /// Words in a page.
 pub(super) const FAN_OUT: u64 = 1 << FAN_BITS;
-/// The most directory levels above a leaf: 44-bit serials, 9 bits a level, the leaf included.
-pub(super) const MAX_HEIGHT: u32 = 4;
 
 /// The bytes of a page being built.
 pub(super) type PageBytes = [u8; PAGE_SIZE];
@@ -86,7 +84,7 @@ mod tests {
         assert_eq!(height_for(512), 1);
         assert_eq!(height_for((1 << 18) - 1), 1);
         assert_eq!(height_for(1 << 18), 2);
-        assert_eq!(height_for(MAX_SERIAL), MAX_HEIGHT);
+        assert_eq!(height_for(MAX_SERIAL), 4);
     }
 
     #[test]

@@ -447,7 +447,7 @@ fn pages_in_use(version: &TableVersion) -> Vec<u32> {
     let mapped = version.mapped();
     let mut used = vec![0, 1];
     used.extend(mapped.stem());
-    for class in mapped.classes() {
+    for class in mapped.roots() {
         let mut claim = |page| {
             used.push(page);
             true

@@ -72,8 +72,8 @@ impl<'a> TreeWriter<'a> {
 
     /// Writes the changes of `layer`; the new roots of all classes, ascending.
     pub(super) fn trees(&mut self, layer: &Layer) -> Result<Vec<ClassRoot>> {
-        let mut roots = Vec::with_capacity(self.base.classes().len());
-        let mut untouched = self.base.classes().iter().peekable();
+        let mut roots = Vec::new();
+        let mut untouched = self.base.roots().peekable();
         for (class, changes) in layer.classes() {
             while let Some(root) = untouched.next_if(|root| root.class < class) {
                 roots.push(*root);

@@ -13,8 +13,7 @@ use crate::heap::Location;
 use crate::object::{ClassId, MAX_SERIAL, Oid};
 
 use super::layer::{ClassLayer, Layer};
-use super::mapped::Mapped;
-use super::root::ClassRoot;
+use super::mapped::{Class, Mapped};
 use super::trie::{GRANULE, GRANULE_BITS};
 
 /// A version of the table that a reader holds: no lock, no allocation, no reference counting in a read.
@@ -141,7 +140,7 @@ impl TableVersion {
 
     /// The classes with at least one entry, ascending.
     pub fn classes(&self) -> Vec<ClassId> {
-        let mut classes: Vec<ClassId> = self.mapped.classes().iter().map(|root| root.class).collect();
+        let mut classes: Vec<ClassId> = self.mapped.roots().map(|root| root.class).collect();
         for layer in [Some(self.active()), self.frozen()].into_iter().flatten() {
             classes.extend(layer.classes().map(|(class, _)| class));
         }
@@ -157,7 +156,7 @@ impl TableVersion {
         let layers = [parts.active, parts.frozen].into_iter().flatten();
         let changed: u64 = layers.map(ClassLayer::entries).sum();
         let grown = self.last_serial(class).saturating_sub(parts.mapped_last_serial());
-        parts.mapped.map_or(0, |root| root.entries) + changed.min(grown)
+        parts.mapped.map_or(0, |class| class.root.entries) + changed.min(grown)
     }
 
     /// Reads every page of the mapped checkpoint and compares it with its checksum.
@@ -180,7 +179,7 @@ struct Parts<'a> {
     active: Option<&'a ClassLayer>,
     frozen: Option<&'a ClassLayer>,
     checkpoint: &'a Mapped,
-    mapped: Option<&'a ClassRoot>,
+    mapped: Option<&'a Class>,
 }
 
 impl Parts<'_> {
@@ -188,7 +187,7 @@ impl Parts<'_> {
     fn next_granule(&self, from: u64) -> Option<u64> {
         let mapped = self
             .mapped
-            .and_then(|root| self.checkpoint.next_granule(root, from));
+            .and_then(|class| self.checkpoint.next_granule(class, from));
         // Nothing can come before the first one asked for.
         if mapped == Some(from) {
             return mapped;
@@ -203,8 +202,8 @@ impl Parts<'_> {
     /// The entries of a granule, each from the newest part that has it.
     fn granule(&self, number: u64) -> Result<[u64; GRANULE]> {
         let mut values = [0; GRANULE];
-        if let Some(root) = self.mapped {
-            let bytes = self.checkpoint.granule(root, number)?;
+        if let Some(class) = self.mapped {
+            let bytes = self.checkpoint.granule(class, number)?;
             for (value, bytes) in values.iter_mut().zip(bytes.as_chunks::<8>().0) {
                 *value = u64::from_le_bytes(*bytes);
             }
@@ -218,6 +217,6 @@ impl Parts<'_> {
     }
 
     fn mapped_last_serial(&self) -> u64 {
-        self.mapped.map_or(0, |root| root.last_serial)
+        self.mapped.map_or(0, |class| class.root.last_serial)
     }
 }
