@@ -16,6 +16,7 @@ mod database;
 mod files;
 mod heap;
 mod index;
+mod instance;
 mod maintain;
 mod query;
 mod read;
