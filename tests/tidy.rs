@@ -32,19 +32,34 @@ const RESERVED_WORDS: &[(&str, &[&str])] = &[
     ("unsafe", &["src/files/map.rs", "src/lib.rs"]),
     ("nom::", &["src/query/parser/"]),
     ("postcard", &["src/object/codec/"]),
-    ("std::fs", &["src/files/", "src/index/", "src/shell/", "src/bench/", "src/transfer/", "src/main.rs"]),
+    (
+        "std::fs",
+        &[
+            "src/files/",
+            "src/index/",
+            "src/shell/",
+            "src/bench/",
+            "src/transfer/",
+            "src/main.rs",
+        ],
+    ),
     ("println!", &["src/shell/", "src/bench/", "src/main.rs"]),
     ("eprintln!", &["src/shell/", "src/bench/", "src/main.rs"]),
     ("dbg!", &[]),
     ("todo!", &[]),
     ("unimplemented!", &[]),
-    ("SystemTime", &["src/commit/", "src/query/", "src/bench/", "src/files/"]),
+    (
+        "SystemTime",
+        &["src/commit/", "src/query/", "src/bench/", "src/files/"],
+    ),
 ];
 
 /// What a query may see of the store.
 const QUERY_MAY_NAME: &[&str] = &["read", "catalog", "object", "error", "query", "params"];
 
-const BANNED_NAMES: &[&str] = &["utils", "util", "common", "manager", "helpers", "helper", "inner", "misc"];
+const BANNED_NAMES: &[&str] = &[
+    "utils", "util", "common", "manager", "helpers", "helper", "inner", "misc",
+];
 
 const LONGEST_FUNCTION: usize = 70;
 const LONGEST_FILE: usize = 700;
@@ -63,7 +78,11 @@ fn files_below(folder: &str, ending: &str) -> Vec<(String, String)> {
             if path.is_dir() {
                 folders.push(path);
             } else if path.extension().is_some_and(|found| found == ending) {
-                let name = path.strip_prefix(root()).unwrap().to_string_lossy().replace('\\', "/");
+                let name = path
+                    .strip_prefix(root())
+                    .unwrap()
+                    .to_string_lossy()
+                    .replace('\\', "/");
                 found.push((name, fs::read_to_string(&path).unwrap()));
             }
         }
@@ -108,8 +127,10 @@ fn named_modules(text: &str) -> Vec<(usize, String)> {
     for (number, line) in text.lines().enumerate() {
         let line = code(line);
         for (at, _) in line.match_indices("crate::") {
-            let word: String =
-                line[at + "crate::".len()..].chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            let word: String = line[at + "crate::".len()..]
+                .chars()
+                .take_while(|c| c.is_alphanumeric() || *c == '_')
+                .collect();
             named.push((number + 1, word));
         }
     }
@@ -117,7 +138,12 @@ fn named_modules(text: &str) -> Vec<(usize, String)> {
 }
 
 fn report(problems: Vec<String>) {
-    assert!(problems.is_empty(), "{} problems:\n{}", problems.len(), problems.join("\n"));
+    assert!(
+        problems.is_empty(),
+        "{} problems:\n{}",
+        problems.len(),
+        problems.join("\n")
+    );
 }
 
 #[test]
@@ -135,7 +161,9 @@ fn every_module_names_only_modules_below_it() {
         for (line, named) in named_modules(&text) {
             let Some(other) = layer_of(&named) else { continue };
             if named != module && other >= layer {
-                problems.push(format!("{path}:{line}: {module} names {named}, which is not below it"));
+                problems.push(format!(
+                    "{path}:{line}: {module} names {named}, which is not below it"
+                ));
             }
         }
     }
@@ -159,7 +187,10 @@ fn queries_see_the_store_through_the_reader_only() {
 fn reserved_words_stand_only_where_they_belong() {
     let mut problems = Vec::new();
     let is_test = |path: &str| path.ends_with("tests.rs") || path.contains("/tests/");
-    for (path, text) in files_below("src", "rs").into_iter().filter(|(path, _)| !is_test(path)) {
+    for (path, text) in files_below("src", "rs")
+        .into_iter()
+        .filter(|(path, _)| !is_test(path))
+    {
         for (number, line) in text.lines().enumerate() {
             let line = code(line);
             for (word, places) in RESERVED_WORDS {
@@ -186,13 +217,27 @@ fn functions(text: &str) -> Vec<(usize, String, usize)> {
         let indent = line.len() - line.trim_start().len();
         let words = line.trim_start();
         let Some(at) = words.find("fn ") else { continue };
-        let qualifiers = ["", "pub ", "pub(crate) ", "pub(super) ", "const ", "pub const ", "unsafe "];
+        let qualifiers = [
+            "",
+            "pub ",
+            "pub(crate) ",
+            "pub(super) ",
+            "const ",
+            "pub const ",
+            "unsafe ",
+        ];
         if !qualifiers.contains(&&words[..at]) || words.ends_with(';') {
             continue;
         }
-        let name = words[at + 3..].split(['(', '<']).next().unwrap_or_default().to_string();
+        let name = words[at + 3..]
+            .split(['(', '<'])
+            .next()
+            .unwrap_or_default()
+            .to_string();
         let end_line = format!("{}}}", &line[..indent]);
-        let end = (start..lines.len()).find(|number| lines[*number] == end_line).unwrap_or(start);
+        let end = (start..lines.len())
+            .find(|number| lines[*number] == end_line)
+            .unwrap_or(start);
         found.push((start + 1, name, end - start + 1));
     }
     found
@@ -213,7 +258,11 @@ fn functions_files_and_lines_are_short() {
         }
         for (number, line) in text.lines().enumerate() {
             if line.chars().count() > LONGEST_LINE {
-                problems.push(format!("{path}:{}: {} characters", number + 1, line.chars().count()));
+                problems.push(format!(
+                    "{path}:{}: {} characters",
+                    number + 1,
+                    line.chars().count()
+                ));
             }
         }
     }
@@ -223,7 +272,10 @@ fn functions_files_and_lines_are_short() {
 #[test]
 fn no_module_has_a_name_that_says_nothing() {
     let named = |(path, _): (String, String)| {
-        let banned = path.trim_end_matches(".rs").split('/').any(|part| BANNED_NAMES.contains(&part));
+        let banned = path
+            .trim_end_matches(".rs")
+            .split('/')
+            .any(|part| BANNED_NAMES.contains(&part));
         banned.then_some(path)
     };
     report(files_below("src", "rs").into_iter().filter_map(named).collect());
@@ -232,7 +284,10 @@ fn no_module_has_a_name_that_says_nothing() {
 #[test]
 fn every_file_begins_with_a_sentence() {
     let silent = |(path, text): (String, String)| {
-        let begins = text.lines().next().is_some_and(|line| line.starts_with("//! ") && line.len() > 8);
+        let begins = text
+            .lines()
+            .next()
+            .is_some_and(|line| line.starts_with("//! ") && line.len() > 8);
         (!begins).then_some(path)
     };
     report(files_below("src", "rs").into_iter().filter_map(silent).collect());
@@ -250,13 +305,23 @@ fn every_source_file_is_part_of_the_tree() {
         }
         let folder = file.parent().unwrap();
         let (name, folder) = match &*stem {
-            "mod" => (folder.file_name().unwrap().to_string_lossy().into_owned(), folder.parent().unwrap()),
+            "mod" => (
+                folder.file_name().unwrap().to_string_lossy().into_owned(),
+                folder.parent().unwrap(),
+            ),
             stem => (stem.to_string(), folder),
         };
-        let parents = [folder.join("mod.rs"), folder.join("lib.rs"), folder.with_extension("rs")];
+        let parents = [
+            folder.join("mod.rs"),
+            folder.join("lib.rs"),
+            folder.with_extension("rs"),
+        ];
         let declares = |parent: &PathBuf| {
             let text = sources.get(&parent.to_string_lossy().into_owned());
-            text.is_some_and(|text| text.lines().any(|line| line.trim_end().ends_with(&format!("mod {name};"))))
+            text.is_some_and(|text| {
+                text.lines()
+                    .any(|line| line.trim_end().ends_with(&format!("mod {name};")))
+            })
         };
         if !parents.iter().any(declares) {
             problems.push(format!("{path}: declared nowhere"));
@@ -269,7 +334,10 @@ fn every_source_file_is_part_of_the_tree() {
 fn link_targets(text: &str) -> Vec<String> {
     let mut targets = Vec::new();
     for (at, _) in text.match_indices("](") {
-        let target: String = text[at + 2..].chars().take_while(|c| *c != ')' && !c.is_whitespace()).collect();
+        let target: String = text[at + 2..]
+            .chars()
+            .take_while(|c| *c != ')' && !c.is_whitespace())
+            .collect();
         if !target.contains("://") && !target.starts_with('#') && !target.is_empty() {
             targets.push(target.split('#').next().unwrap_or_default().to_string());
         }
@@ -282,7 +350,11 @@ fn links_in_documents_lead_somewhere() {
     let mut problems = Vec::new();
     let mut documents = files_below("docs", "md");
     for name in ["README.md", "CHANGELOG.md"] {
-        documents.extend(fs::read_to_string(root().join(name)).ok().map(|text| (name.to_string(), text)));
+        documents.extend(
+            fs::read_to_string(root().join(name))
+                .ok()
+                .map(|text| (name.to_string(), text)),
+        );
     }
     for (path, text) in documents {
         let folder = root().join(&path).parent().unwrap().to_path_buf();
@@ -302,5 +374,8 @@ fn links_in_documents_lead_somewhere() {
 fn the_changelog_speaks_of_this_version() {
     let changelog = fs::read_to_string(root().join("CHANGELOG.md")).unwrap();
     let heading = format!("## {}", env!("CARGO_PKG_VERSION"));
-    assert!(changelog.lines().any(|line| line.starts_with(&heading)), "no heading {heading}");
+    assert!(
+        changelog.lines().any(|line| line.starts_with(&heading)),
+        "no heading {heading}"
+    );
 }
