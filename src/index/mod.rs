@@ -8,5 +8,6 @@ mod snapshot;
 
 pub use change::{IndexChange, IndexKey, decode_changes, encode_changes};
 pub use indexes::{IndexStatistics, IndexStorage, IndexStore, SeveralObjects, SyncThrough};
+pub use key::{encode_component, range_bounds, successor, unique_key};
 pub use kind::{IndexId, IndexKind};
 pub use snapshot::{IndexSnapshot, RangeCursor};
