@@ -138,12 +138,12 @@ fn members(collection: Datum<'_>) -> Result<Vec<Value>> {
     if value.is_nil() {
         return Ok(Vec::new());
     }
-    if let Some(members) = value.members()? {
+    if let Some(members) = value.members() {
         return members
             .map(|member| member.and_then(ValueRef::to_value))
             .collect();
     }
-    if let Some(entries) = value.entries()? {
+    if let Some(entries) = value.entries() {
         return entries
             .map(|entry| entry.and_then(|(_, value)| value.to_value()))
             .collect();
