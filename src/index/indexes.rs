@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::{IndexChange, IndexId, IndexKey, IndexKind, IndexSnapshot};
+use super::{IndexChange, IndexId, IndexKey, IndexKind, IndexSnapshot, IndexStorage};
 use crate::error::{Error, Result};
 use crate::heap::LogPosition;
 use crate::object::{CommitNumber, Oid};
@@ -14,15 +14,6 @@ pub type SyncThrough = Arc<dyn Fn(LogPosition) -> Result<()> + Send + Sync>;
 /// Called for each key of a unique index that has several objects, all given: an error refuses them, `Ok` lets them
 /// stand (nil in the key, or two values with one hash).
 pub type SeveralObjects<'a> = &'a mut dyn FnMut(&[u8], &[Oid]) -> Result<()>;
-
-/// Where the bases lie.
-#[derive(Debug, Clone)]
-pub enum IndexStorage {
-    /// In this directory (created if it does not exist).
-    Directory(PathBuf),
-    /// In memory, for a database without a disk.
-    Memory,
-}
 
 /// About how much an index holds; exact but for what has not been merged yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -108,7 +99,7 @@ impl IndexStore {
     /// goes back.
     pub fn capture(&self, at: CommitNumber) -> Arc<IndexSnapshot> {
         let _ = at;
-        Arc::new(IndexSnapshot {})
+        todo!()
     }
 
     /// Merges all deltas into the bases; when it returns, every index is durable through the newest commit applied
