@@ -1,9 +1,12 @@
 //! Secondary indexes: derived data, replayed from the log or rebuilt from the heap when lost.
 
+mod build;
 mod cache;
 mod change;
 mod cursor;
 mod delta;
+mod description;
+mod flush;
 mod indexes;
 pub(crate) mod key;
 mod kind;
@@ -13,6 +16,7 @@ mod merge;
 mod operations;
 mod overlay;
 mod posting;
+mod shared;
 mod snapshot;
 mod sort;
 mod store;
@@ -24,3 +28,6 @@ pub use key::{encode_component, range_bounds, successor, unique_key};
 pub use kind::{IndexId, IndexKind};
 pub use snapshot::IndexSnapshot;
 pub use store::IndexStorage;
+
+#[cfg(test)]
+mod tests;

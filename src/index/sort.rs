@@ -22,7 +22,7 @@ pub(super) const RUN_PREFIX: &str = "run-";
 
 /// An entry in memory: the key lies in the arena.
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+pub(super) struct Entry {
     /// The key's first 8 bytes, so that most comparisons need no more.
     prefix: u64,
     oid: Oid,

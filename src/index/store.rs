@@ -83,16 +83,24 @@ impl Store {
         let opened = catch_unwind(AssertUnwindSafe(open));
         let database = match opened {
             Ok(Ok(database)) => database,
-            Ok(Err(error)) => return Err(open_failed(&directory, error)),
+            Ok(Err(error)) => return Err(failed("opening the indexes", &directory, error)),
             Err(_) => {
-                return Err(unopenable(
-                    &directory,
-                    "its files are not what was written".into(),
-                ));
+                return Err(damaged(&directory, "its files are not what was written".into()));
             }
         };
         check_sequence(&database, &directory)?;
         Ok(Store::Disk { database, directory })
+    }
+
+    /// Removes the directory of a store that is not open, with all in it.
+    pub(super) fn reset(directory: &Path) -> Result<()> {
+        match std::fs::remove_dir_all(directory) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::io(
+                format!("removing the damaged indexes in {}", directory.display()),
+                error,
+            )),
+            _ => Ok(()),
+        }
     }
 
     /// Whether it outlives the process.
@@ -150,16 +158,13 @@ impl std::fmt::Debug for Store {
 fn check_sequence(database: &fjall::Database, directory: &Path) -> Result<()> {
     for name in database.list_keyspace_names() {
         let keyspace = database.keyspace(&name, KeyspaceCreateOptions::default);
-        let keyspace = keyspace.map_err(|error| open_failed(directory, error))?;
+        let keyspace = keyspace.map_err(|error| failed("opening the indexes", directory, error))?;
         if keyspace
             .tree
             .get_highest_persisted_seqno()
             .is_some_and(|highest| highest >= database.visible_seqno())
         {
-            return Err(unopenable(
-                directory,
-                "its journal is older than its tables".into(),
-            ));
+            return Err(damaged(directory, "its journal is older than its tables".into()));
         }
     }
     Ok(())
@@ -390,40 +395,34 @@ impl Deref for Bytes {
     }
 }
 
-/// The error of a call into the engine: the operating system's own, or damage.
+/// The error of a call into the engine: the operating system's own, or damage. All files are the engine's, so one that
+/// is missing, cut short or there unexpectedly is damage too.
 fn failed(doing: &str, path: &Path, error: fjall::Error) -> Error {
-    let doing = format!("{doing} in {}", path.display());
-    match error {
-        fjall::Error::Io(source) | fjall::Error::Storage(fjall::LsmError::Io(source)) => {
-            Error::io(doing, source)
-        }
-        fjall::Error::Poisoned => Error::ReadOnly(format!(
-            "{doing}: an earlier write failed, so no more are taken; close the database, free space or mend the disk, and open it again"
-        )),
-        other => Error::corruption(doing, format!("{other:?}; rebuild the indexes")),
-    }
-}
-
-/// As [`failed`], for opening: a missing or shortened file is damage too.
-fn open_failed(directory: &Path, error: fjall::Error) -> Error {
-    use std::io::ErrorKind::{InvalidData, NotFound, UnexpectedEof};
+    use std::io::ErrorKind::{AlreadyExists, InvalidData, NotFound, UnexpectedEof};
     match error {
         fjall::Error::Locked => Error::Closed(format!(
             "the indexes in {} are still in use by snapshots of a database that was closed; drop them first",
-            directory.display()
+            path.display()
+        )),
+        fjall::Error::Poisoned => Error::ReadOnly(format!(
+            "{doing} in {}: an earlier write failed, so no more are taken; close the database, free space or mend the disk, and open it again",
+            path.display()
         )),
         fjall::Error::Io(source) | fjall::Error::Storage(fjall::LsmError::Io(source))
-            if !matches!(source.kind(), InvalidData | NotFound | UnexpectedEof) =>
+            if !matches!(
+                source.kind(),
+                AlreadyExists | InvalidData | NotFound | UnexpectedEof
+            ) =>
         {
-            Error::io(format!("opening the indexes in {}", directory.display()), source)
+            Error::io(format!("{doing} in {}", path.display()), source)
         }
-        other => unopenable(directory, format!("{other:?}")),
+        other => damaged(path, format!("{doing}: {other:?}")),
     }
 }
 
-fn unopenable(directory: &Path, what: String) -> Error {
+fn damaged(path: &Path, what: String) -> Error {
     Error::corruption(
-        format!("the indexes in {}", directory.display()),
+        format!("the indexes in {}", path.display()),
         format!("{what}; they must be rebuilt"),
     )
 }
