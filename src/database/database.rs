@@ -7,11 +7,12 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 
 use super::define::{ClassList, Definition};
+use super::options::Options;
+use super::shared::Shared;
 use super::statistics::Statistics;
 use crate::catalog::{ClassDefinition, IndexDefinition};
 use crate::commit::Isolation;
 use crate::error::{Error, Result};
-use crate::instance::{Instance, Options};
 use crate::read::Reader;
 use crate::snapshot::Snapshot;
 use crate::transaction::{Transaction, TransactionOptions};
@@ -37,21 +38,14 @@ use crate::transaction::{Transaction, TransactionOptions};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Database {
-    instance: Arc<Instance>,
-}
-
-impl Options {
-    /// Opens the database, recovering what an unclean end left.
-    ///
-    /// # Errors
-    /// [`Error::Locked`] while another process has it open, [`Error::Format`] where the directory is no database of
-    /// a format this program reads, [`Error::Corruption`] where stored data is damaged.
-    pub fn open(self) -> Result<Database> {
-        crate::instance::open(self).map(|instance| Database { instance })
-    }
+    shared: Arc<Shared>,
 }
 
 impl Database {
+    pub(super) fn from_shared(shared: Arc<Shared>) -> Self {
+        Database { shared }
+    }
+
     /// Opens the database in the directory `path`, and creates it if there is none (the last component of the path,
     /// never its parents).
     ///
@@ -77,9 +71,9 @@ impl Database {
     /// The newest committed state.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::new(
-            self.instance.pipeline().view(),
-            self.instance.engine().clone(),
-            self.instance.clone(),
+            self.shared.pipeline().view(),
+            self.shared.engine().clone(),
+            self.shared.clone(),
         )
     }
 
@@ -97,15 +91,15 @@ impl Database {
     /// [`Error::Argument`] for [`Isolation::Serializable`], which this version does not offer;
     /// [`Error::ReadOnly`] where the database was opened read-only.
     pub fn begin_with(&self, options: TransactionOptions) -> Result<Transaction> {
-        self.instance.check_writable()?;
+        self.shared.check_writable()?;
         if options.isolation == Isolation::Serializable {
             let message =
                 "serializable transactions are not offered by this version; ask for snapshot isolation";
             return Err(Error::Argument(message.into()));
         }
         Ok(Transaction::new(
-            self.instance.clone(),
-            self.instance.pipeline().view(),
+            self.shared.clone(),
+            self.shared.pipeline().view(),
             options,
         ))
     }
@@ -172,7 +166,7 @@ impl Database {
     /// # Errors
     /// [`Error::Io`]; the database then takes no more changes.
     pub fn persist(&self) -> Result<()> {
-        self.instance.persist()
+        self.shared.persist()
     }
 
     /// Writes a checkpoint of the object table, so that the next open replays only what comes after.
@@ -180,9 +174,9 @@ impl Database {
     /// # Errors
     /// [`Error::NoSpace`] or [`Error::Io`].
     pub fn checkpoint(&self) -> Result<()> {
-        self.instance.check_writable()?;
-        self.instance.indexes.flush()?;
-        self.instance.heap.checkpoint()
+        self.shared.check_writable()?;
+        self.shared.indexes.flush()?;
+        self.shared.heap.checkpoint()
     }
 
     /// Closes the database if this is its last handle, and reports what a drop would swallow.
@@ -191,8 +185,8 @@ impl Database {
     /// [`Error::Closed`] while other handles, snapshots or transactions are open; [`Error::NoSpace`] or
     /// [`Error::Io`] where the last checkpoint could not be written, which loses nothing.
     pub fn close(self) -> Result<()> {
-        match Arc::try_unwrap(self.instance) {
-            Ok(instance) => instance.close(),
+        match Arc::try_unwrap(self.shared) {
+            Ok(shared) => shared.close(),
             Err(_) => Err(Error::Closed(
                 "the database stays open: other handles, snapshots or transactions of it are in use".into(),
             )),
@@ -201,8 +195,8 @@ impl Database {
 
     /// Figures about the database.
     pub fn statistics(&self) -> Statistics {
-        let view = self.instance.pipeline().view();
-        let heap = self.instance.heap.statistics();
+        let view = self.shared.pipeline().view();
+        let heap = self.shared.heap.statistics();
         let catalog = view.catalog();
         Statistics {
             commit: view.commit().0,
@@ -212,12 +206,12 @@ impl Database {
             log_bytes: heap.bytes,
             records: heap.records,
             table_bytes: heap.dirty_bytes,
-            recovery: self.instance.recovery.clone(),
+            recovery: self.shared.recovery.clone(),
         }
     }
 
-    pub(crate) fn instance(&self) -> &Arc<Instance> {
-        &self.instance
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
     }
 }
 

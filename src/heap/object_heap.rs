@@ -3,7 +3,21 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::position::LogPosition;
+use parking_lot::Mutex;
+use uuid::Uuid;
+
+use super::format::FormatFile;
+use super::frame::Chain;
+use super::log::Log;
+use super::pending::{Pending, PendingGroup};
+use super::position::{Location, LogPosition};
+use super::recovery::recover;
+use super::replay::replay_commits;
+use super::root::RootMetadata;
+use super::segments::runs;
+use super::serials::Serials;
+use super::table::Table;
+use super::verify::Verify;
 use super::view::HeapView;
 use crate::error::{Error, Result};
 use crate::files::Disk;
@@ -80,6 +94,10 @@ pub struct RecordEntry<'a> {
 pub struct Appended {
     /// The position after its last frame.
     pub end: LogPosition,
+    chain: Chain,
+    last_commit: CommitNumber,
+    last_time: i64,
+    records: Arc<PendingGroup>,
 }
 
 /// The newest applied version of an object.
@@ -135,93 +153,323 @@ pub struct Damage {
 }
 
 /// The log of segments and the object table; `Send + Sync`, locks inside.
+///
+/// The life of a group of commits: [`Heap::append`] writes it at the end of the log; [`Heap::sync`] makes it durable;
+/// [`Heap::apply`] points the table at its records; [`Heap::view`] shows it. The next group may be appended while this
+/// one is synced. Locks, each taken only while those before it are held or none: `appending`, `checkpointing`,
+/// `applied`, then those of log and table.
 #[derive(Debug)]
 pub struct Heap {
     disk: Arc<dyn Disk>,
+    options: HeapOptions,
+    format: FormatFile,
+    log: Log,
+    table: Table,
+    serials: Serials,
+    pending: Pending,
+    appending: Mutex<()>,
+    checkpointing: Mutex<Checkpointed>,
+    applied: Mutex<Applied>,
 }
 
-fn unbuilt<T>() -> Result<T> {
-    Err(Error::ReadOnly("the heap is still being built".into()))
+/// What is in the table.
+#[derive(Debug, Clone, Copy)]
+struct Applied {
+    position: LogPosition,
+    chain: Chain,
+    last_commit: CommitNumber,
+    last_time: i64,
 }
+
+/// The newest checkpoint.
+#[derive(Debug, Clone, Copy)]
+struct Checkpointed {
+    position: LogPosition,
+    clean: bool,
+}
+
+/// Records applied to the table under one hold of its lock.
+const APPLY_BATCH: usize = 4096;
+/// Bytes of log after which a checkpoint is asked for.
+const LONGEST_TAIL: u64 = 256 << 20;
 
 impl Heap {
     /// Opens the database on `disk`, recovering what the last owner left.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Locked`], [`Error::Format`] (no database, a foreign or newer one), [`Error::Corruption`] (what was
+    /// durable is damaged), [`Error::Io`]; the directory is left as it was.
     pub fn open(disk: Arc<dyn Disk>, options: HeapOptions) -> Result<(Heap, Recovered)> {
-        let _ = (disk, options);
-        unbuilt()
+        let opened = recover(&disk, &options)?;
+        let recovered = opened.recovered;
+        let heap = Heap {
+            disk,
+            options,
+            format: opened.format,
+            log: opened.log,
+            table: opened.table,
+            serials: opened.serials,
+            pending: Pending::default(),
+            appending: Mutex::new(()),
+            checkpointing: Mutex::new(Checkpointed {
+                position: opened.checkpoint,
+                clean: recovered.clean && !recovered.created,
+            }),
+            applied: Mutex::new(Applied {
+                position: recovered.end,
+                chain: opened.chain,
+                last_commit: recovered.last_commit,
+                last_time: recovered.last_time,
+            }),
+        };
+        Ok((heap, recovered))
     }
+
     /// Key for hashes that must not be predictable; fixed at creation.
     pub fn secret(&self) -> [u8; 16] {
-        [0; 16]
+        self.format.format.secret
     }
+
     /// The random identity given at creation.
-    pub fn database_id(&self) -> uuid::Uuid {
-        uuid::Uuid::nil()
+    pub fn database_id(&self) -> Uuid {
+        Uuid::from_bytes(self.format.format.database)
     }
+
     /// Counts how often history was cut off: a position in history is (timeline, commit).
     pub fn timeline(&self) -> u32 {
-        0
+        self.format.format.timeline
     }
+
     /// Writes a group of commits at the tail. Not durable before [`Heap::sync`], not readable before [`Heap::apply`].
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSpace`] and [`Error::Limit`]: nothing of this group was written, and the next may go well. After a
+    /// failed write every further one fails with [`Error::ReadOnly`].
     pub fn append(&self, group: &[CommitEntry<'_>]) -> Result<Appended> {
-        let _ = group;
-        unbuilt()
+        let _one_at_a_time = self.appending.lock();
+        let previous = self.previous_versions(group)?;
+        let written = self.log.append(group, previous)?;
+        let records = PendingGroup::new(written.records);
+        self.pending.push(records.clone());
+        let last = group.last();
+        Ok(Appended {
+            end: written.end,
+            chain: written.chain,
+            last_commit: last.map_or(CommitNumber::default(), |commit| commit.number),
+            last_time: last.map_or(i64::MIN, |commit| commit.time),
+            records,
+        })
     }
-    /// Makes the log durable through `through`.
+
+    /// The location of each record's previous version, in order; nothing at all if all are new.
+    fn previous_versions(&self, group: &[CommitEntry<'_>]) -> Result<Vec<Option<Location>>> {
+        let records = || group.iter().flat_map(|commit| commit.records);
+        if records().all(|record| record.fresh) {
+            return Ok(Vec::new());
+        }
+        // In this order: a group leaves the list only after it is in the table.
+        let pending = self.pending.newest_first();
+        let table = self.table.version();
+        let previous = records().map(|record| match record.fresh {
+            true => Ok(None),
+            false => match pending.iter().find_map(|group| group.find(record.oid)) {
+                Some(location) => Ok(Some(location)),
+                None => table.get(record.oid),
+            },
+        });
+        previous.collect()
+    }
+
+    /// Makes the log durable through `through`. A failure stops all writing, for good.
     pub fn sync(&self, through: LogPosition) -> Result<()> {
-        let _ = through;
-        unbuilt()
+        self.log.sync(through)
     }
+
     /// Points the table at the group's records; in append order, before the group is published.
     pub fn apply(&self, appended: &Appended) {
-        let _ = appended;
+        let mut applied = self.applied.lock();
+        for records in appended.records.records.chunks(APPLY_BATCH) {
+            self.table.set_all(records.iter().copied());
+        }
+        *applied = Applied {
+            position: appended.end,
+            chain: appended.chain,
+            last_commit: applied.last_commit.max(appended.last_commit),
+            last_time: applied.last_time.max(appended.last_time),
+        };
+        self.pending.remove(&appended.records);
     }
+
     /// A reader of the applied state; cheap.
     pub fn view(&self) -> HeapView {
-        HeapView::default()
+        HeapView::new(self.table.version(), self.log.segments.clone())
     }
+
     /// The newest applied version of an object.
     pub fn head(&self, oid: Oid) -> Result<Option<Head>> {
-        let _ = oid;
-        unbuilt()
+        let Some(location) = self.table.get(oid)? else {
+            return Ok(None);
+        };
+        let record = self.log.segments.record(location, oid)?;
+        Ok(Some(Head {
+            commit: record.header.commit,
+            deleted: record.header.deleted(),
+        }))
     }
-    /// Hands out `count` serial numbers of `class` that were never handed out before.
+
+    /// Hands out `count` consecutive serial numbers of `class` that were never handed out before; the first is 1.
     pub fn reserve(&self, class: ClassId, count: u64) -> Result<Range<u64>> {
-        let _ = (class, count);
-        unbuilt()
+        self.log.check_writable()?;
+        self.serials
+            .take(class, count, |class, end| self.log.reserve(class, end))
     }
-    /// Shows every commit that begins at or after `from`, in log order.
+
+    /// Shows every applied commit that begins at or after `from`, in log order.
     pub fn replay(&self, from: LogPosition, visit: &mut dyn FnMut(Replayed<'_>) -> Result<()>) -> Result<()> {
-        let _ = (from, visit);
-        unbuilt()
+        let until = self.applied.lock().position;
+        replay_commits(&self.log.segments, from, until, visit)
     }
+
     /// The position through which the log is known durable.
     pub fn durable(&self) -> LogPosition {
-        LogPosition::default()
+        self.log.durable()
     }
+
     /// The position after the newest frame.
     pub fn end(&self) -> LogPosition {
-        LogPosition::default()
+        self.log.end()
     }
+
     /// Whether table changes or the log since the last checkpoint ask for one.
     pub fn needs_checkpoint(&self) -> bool {
-        false
+        self.log.check_writable().is_ok()
+            && (self.table.dirty_bytes() > self.options.memory || self.tail_bytes() > LONGEST_TAIL)
     }
-    /// Syncs the log, then writes the changed table pages and a new root.
+
+    fn tail_bytes(&self) -> u64 {
+        let Some(from) = self
+            .checkpointing
+            .try_lock()
+            .map(|checkpointed| checkpointed.position)
+        else {
+            return 0;
+        };
+        let segments = self.log.segments.from(from.segment);
+        let bytes: u64 = segments.iter().map(|segment| u64::from(segment.end())).sum();
+        bytes.saturating_sub(u64::from(from.offset))
+    }
+
+    /// Syncs the log, then writes the changed table pages and a new root. Readers and commits go on meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// After [`Error::NoSpace`] it may be tried again; nothing is lost, the log has all.
     pub fn checkpoint(&self) -> Result<()> {
-        unbuilt()
+        self.log.check_writable()?;
+        let mut checkpointed = self.checkpointing.lock();
+        let position = loop {
+            let applied = self.applied.lock();
+            if self
+                .table
+                .freeze(applied.position, self.metadata(&applied, false))
+            {
+                break applied.position;
+            }
+            drop(applied);
+            // An earlier attempt failed half-way; what it froze comes first.
+            self.log.sync(self.log.end())?;
+            self.table.write()?;
+        };
+        self.log.sync(position)?;
+        self.table.write()?;
+        *checkpointed = Checkpointed {
+            position,
+            clean: false,
+        };
+        Ok(())
     }
-    /// Checkpoints and marks the database clean; nothing can be written afterwards.
+
+    fn metadata(&self, applied: &Applied, clean: bool) -> Vec<u8> {
+        let segments = self
+            .log
+            .segments
+            .from(0)
+            .into_iter()
+            .map(|segment| segment.number);
+        let metadata = RootMetadata {
+            clean,
+            epoch: self.log.epoch(),
+            chain: applied.chain,
+            last_commit: applied.last_commit,
+            last_time: applied.last_time,
+            serials: self.serials.next(clean),
+            segments: runs(segments.filter(|number| *number <= applied.position.segment)),
+        };
+        metadata.encode()
+    }
+
+    /// Checkpoints and marks the database clean; nothing can be written afterwards. The lock is freed when the heap is
+    /// dropped. Groups that were appended and never applied keep the database from being marked.
     pub fn close(&self) -> Result<()> {
-        unbuilt()
+        let _no_appends = self.appending.lock();
+        if self.disk.is_read_only() || self.log.is_closed() {
+            return Ok(());
+        }
+        self.log.check_writable()?;
+        if self.pending.is_empty() {
+            self.close_clean()?;
+        } else {
+            self.log.sync(self.log.end())?;
+        }
+        self.log.close();
+        Ok(())
     }
+
+    fn close_clean(&self) -> Result<()> {
+        let mut checkpointed = self.checkpointing.lock();
+        let mut applied = self.applied.lock();
+        self.log.remove_spares()?;
+        (applied.position, applied.chain) = self.log.end_and_chain();
+        let position = applied.position;
+        if checkpointed.clean && checkpointed.position == position {
+            return Ok(());
+        }
+        self.log.sync(position)?;
+        self.table.checkpoint(position, &self.metadata(&applied, true))?;
+        *checkpointed = Checkpointed {
+            position,
+            clean: true,
+        };
+        Ok(())
+    }
+
     /// Figures about the heap.
     pub fn statistics(&self) -> HeapStatistics {
-        HeapStatistics::default()
+        let segments = self.log.segments.from(0);
+        HeapStatistics {
+            segments: segments.len() as u64,
+            bytes: segments.iter().map(|segment| segment.bytes_with_footer()).sum(),
+            records: self.log.records(),
+            dirty_bytes: self.table.dirty_bytes() as u64,
+            tail_bytes: self.tail_bytes(),
+        }
     }
+
     /// Checks every byte of every file; reports each damaged place and goes on.
+    ///
+    /// # Errors
+    ///
+    /// Only if the files cannot be listed at all.
     pub fn verify(&self, report: &mut dyn FnMut(Damage)) -> Result<()> {
-        let _ = report;
-        unbuilt()
+        let verify = Verify {
+            disk: &*self.disk,
+            database: self.format.format.database,
+            segments: &self.log.segments,
+            table: &self.table.version(),
+            end: self.log.end(),
+        };
+        verify.run(report)
     }
 }

@@ -1,7 +1,6 @@
 //! Plans: what a bound statement does, as owned data that can be cached, shared and shown.
 
 mod aggregate;
-mod columns;
 mod explain;
 mod expression;
 mod node;

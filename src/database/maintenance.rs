@@ -1,0 +1,76 @@
+//! The one background thread of a database: checkpoints when they are due, and a bound on what a power cut can take
+//! from buffered commits.
+
+use std::sync::{Arc, Weak};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use parking_lot::{Condvar, Mutex};
+
+use super::shared::Shared;
+use crate::error::{Error, Result};
+
+/// The handle of the background thread.
+#[derive(Debug, Default)]
+pub struct Maintenance {
+    signal: Arc<Signal>,
+    thread: Mutex<Option<JoinHandle<()>>>,
+}
+
+#[derive(Debug, Default)]
+struct Signal {
+    stop: Mutex<bool>,
+    stopped: Condvar,
+}
+
+impl Maintenance {
+    /// Starts the thread for `shared`.
+    pub fn start(&self, shared: Weak<Shared>) -> Result<()> {
+        let signal = self.signal.clone();
+        let thread = std::thread::Builder::new()
+            .name("olivine-maintenance".into())
+            .spawn(move || run(&signal, &shared))
+            .map_err(|error| Error::io("starting the maintenance thread", error))?;
+        *self.thread.lock() = Some(thread);
+        Ok(())
+    }
+
+    /// Stops the thread and waits for it. Harmless to repeat.
+    pub fn stop(&self) {
+        *self.signal.stop.lock() = true;
+        self.signal.stopped.notify_all();
+        let thread = self.thread.lock().take();
+        // The thread itself drops the last handle if it outlives all others; it must not wait for itself.
+        if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn run(signal: &Signal, shared: &Weak<Shared>) {
+    let mut idle_rounds = 0u32;
+    loop {
+        let mut stop = signal.stop.lock();
+        if !*stop {
+            signal.stopped.wait_for(&mut stop, ROUND);
+        }
+        if *stop {
+            return;
+        }
+        drop(stop);
+        let Some(shared) = shared.upgrade() else { return };
+        idle_rounds = idle_rounds.saturating_add(1);
+        // Failures stick to the heap and reach the next committer.
+        if shared.heap.needs_checkpoint() {
+            let _ = shared.heap.checkpoint();
+        }
+        if idle_rounds >= ROUNDS_PER_SYNC && shared.heap.durable() < shared.heap.end() {
+            idle_rounds = 0;
+            let _ = shared.persist();
+        }
+    }
+}
+
+const ROUND: Duration = Duration::from_millis(50);
+/// Buffered commits are synced once a second.
+const ROUNDS_PER_SYNC: u32 = 20;

@@ -1,0 +1,119 @@
+//! Opening a database: heap, catalog, indexes, and the threads over them.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::database::Database;
+use super::indexes::recover;
+use super::maintenance::Maintenance;
+use super::options::Options;
+use super::shared::Shared;
+use crate::catalog::{Catalog, SystemClass};
+use crate::commit::Pipeline;
+use crate::error::{Error, Result};
+use crate::files::{Disk, MemoryDisk, RealDisk};
+use crate::heap::{Heap, HeapOptions, Recovered};
+use crate::index::{IndexStorage, IndexStore, SyncThrough};
+use crate::object::{CommitNumber, Oid, Record};
+use crate::query::Engine;
+use crate::view::View;
+
+/// Opens the database the options name.
+pub fn open(options: Options) -> Result<Database> {
+    let disk: Arc<dyn Disk> = match &options.path {
+        None => Arc::new(MemoryDisk::new()),
+        Some(path) if options.create && !options.read_only => Arc::new(RealDisk::create(path)?),
+        Some(path) => Arc::new(RealDisk::open(path, options.read_only)?),
+    };
+    let storage = match &options.path {
+        Some(path) if !options.read_only => IndexStorage::Directory(path.join("index")),
+        _ => IndexStorage::Memory,
+    };
+    open_on(disk, storage, options)
+}
+
+/// Opens a database on a given disk.
+pub fn open_on(disk: Arc<dyn Disk>, storage: IndexStorage, options: Options) -> Result<Database> {
+    let heap_options = HeapOptions {
+        read_only: options.read_only,
+        create: options.create,
+        memory: options.memory / 4,
+    };
+    let (heap, recovered) = Heap::open(disk, heap_options)?;
+    let heap = Arc::new(heap);
+    let catalog = Arc::new(load_catalog(&heap, recovered.last_commit)?);
+    let indexes = Arc::new(open_indexes(storage, options.memory / 2, &heap)?);
+    let view = view_of(&heap, &indexes, &catalog, &recovered);
+    recover(&heap, &indexes, &view)?;
+    let view = view_of(&heap, &indexes, &catalog, &recovered);
+    let shared = Arc::new(Shared {
+        pipeline: Pipeline::new(heap.clone(), indexes.clone(), view),
+        heap,
+        indexes,
+        engine: Arc::new(Engine::new(options.memory / 4)),
+        maintenance: Maintenance::default(),
+        recovery: recovered.cut,
+        options,
+    });
+    if !shared.options.read_only {
+        shared.maintenance.start(Arc::downgrade(&shared))?;
+        shared.finish_builds()?;
+    }
+    Ok(Database::from_shared(shared))
+}
+
+fn view_of(heap: &Heap, indexes: &IndexStore, catalog: &Arc<Catalog>, recovered: &Recovered) -> View {
+    let commit = recovered.last_commit;
+    View::new(
+        commit,
+        recovered.last_time,
+        catalog.clone(),
+        heap.view(),
+        indexes.capture(commit),
+        heap.secret(),
+    )
+}
+
+/// The index store; a folder that does not open is emptied, since what was in it can be built anew.
+fn open_indexes(storage: IndexStorage, memory: usize, heap: &Arc<Heap>) -> Result<IndexStore> {
+    let log = heap.clone();
+    let sync_through: SyncThrough = Arc::new(move |position| log.sync(position));
+    match IndexStore::open(storage.clone(), memory, sync_through.clone()) {
+        Err(Error::Corruption(_)) => {
+            if let IndexStorage::Directory(directory) = &storage {
+                IndexStore::reset(directory)?;
+            }
+            IndexStore::open(storage, memory, sync_through)
+        }
+        opened => opened,
+    }
+}
+
+fn load_catalog(heap: &Heap, commit: CommitNumber) -> Result<Catalog> {
+    let view = heap.view();
+    let mut objects: Vec<(Oid, Vec<u8>)> = Vec::new();
+    for class in SystemClass::ALL {
+        let mut serial = 0;
+        loop {
+            let mut records: Vec<Record<'_>> = Vec::new();
+            view.scan(class.id(), &mut serial, commit, BATCH, &mut records)?;
+            if records.is_empty() {
+                break;
+            }
+            objects.extend(
+                records
+                    .into_iter()
+                    .map(|record| (record.oid, record.body.into_owned())),
+            );
+        }
+    }
+    let changes = objects.iter().map(|(oid, body)| (*oid, Some(body.as_slice())));
+    Catalog::empty()?.after(commit, changes)
+}
+
+/// Whether there is a database at `path`.
+pub fn exists(path: &Path) -> bool {
+    path.join("FORMAT").is_file()
+}
+
+const BATCH: usize = 1024;

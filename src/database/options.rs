@@ -1,0 +1,77 @@
+//! How a database is opened.
+
+use std::path::PathBuf;
+
+use super::database::Database;
+use crate::commit::Durability;
+use crate::error::{Error, Result};
+
+/// Options of [`Database::options`]; each setter consumes and returns them.
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub(super) path: Option<PathBuf>,
+    pub(super) create: bool,
+    pub(super) read_only: bool,
+    pub(super) memory: usize,
+    pub(super) durability: Durability,
+}
+
+impl Options {
+    /// Options for a database at `path`, `None` for one in memory.
+    pub(super) fn new(path: Option<PathBuf>) -> Self {
+        Options {
+            path,
+            create: true,
+            read_only: false,
+            memory: 256 << 20,
+            durability: Durability::Sync,
+        }
+    }
+
+    /// Whether to create the database where there is none; only the last component of the path is created, never its
+    /// parents. Default true.
+    #[must_use]
+    pub fn create(mut self, create: bool) -> Self {
+        self.create = create;
+        self
+    }
+
+    /// Whether to refuse every change; nothing on the disk is touched. Default false.
+    #[must_use]
+    pub fn read_only(mut self, read_only: bool) -> Self {
+        self.read_only = read_only;
+        self
+    }
+
+    /// Bytes of anonymous memory for index cache and deltas, table changes, decoded caches and running queries
+    /// together; at least 8 MiB. Default 256 MiB. Mapped files are the page cache's and do not count.
+    #[must_use]
+    pub fn memory(mut self, bytes: usize) -> Self {
+        self.memory = bytes;
+        self
+    }
+
+    /// What is true when a commit returns, unless its transaction says otherwise. Default [`Durability::Sync`].
+    #[must_use]
+    pub fn durability(mut self, durability: Durability) -> Self {
+        self.durability = durability;
+        self
+    }
+
+    /// Opens the database, recovering what an unclean end left.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] while another process has it open, [`Error::Format`] where the directory is no database of
+    /// a format this program reads, [`Error::Corruption`] where stored data is damaged.
+    pub fn open(self) -> Result<Database> {
+        if self.memory < MIN_MEMORY {
+            return Err(Error::Argument(format!(
+                "a memory budget of {} bytes is too small; give at least {MIN_MEMORY}",
+                self.memory
+            )));
+        }
+        super::open::open(self)
+    }
+}
+
+const MIN_MEMORY: usize = 8 << 20;

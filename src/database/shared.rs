@@ -1,0 +1,82 @@
+//! What all handles of one open database share.
+
+use std::sync::Arc;
+
+use super::maintenance::Maintenance;
+use super::options::Options;
+use crate::commit::{Durability, Pipeline};
+use crate::error::{Error, Result};
+use crate::heap::Heap;
+use crate::index::IndexStore;
+use crate::object::{ClassId, Oid};
+use crate::query::Engine;
+
+/// An open database. Closed when the last handle, snapshot and transaction is gone.
+#[derive(Debug)]
+pub struct Shared {
+    pub(super) heap: Arc<Heap>,
+    pub(super) indexes: Arc<IndexStore>,
+    pub(super) pipeline: Pipeline,
+    pub(super) engine: Arc<Engine>,
+    pub(super) options: Options,
+    pub(super) maintenance: Maintenance,
+    /// What recovery had to say, if anything.
+    pub(super) recovery: Option<String>,
+}
+
+impl Shared {
+    /// The write street.
+    pub fn pipeline(&self) -> &Pipeline {
+        &self.pipeline
+    }
+
+    /// The query engine.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
+    }
+
+    /// The durability of transactions that do not say.
+    pub fn durability(&self) -> Durability {
+        self.options.durability
+    }
+
+    /// An identifier for a new object of `class`, never handed out before.
+    pub fn new_oid(&self, class: ClassId) -> Result<Oid> {
+        self.check_writable()?;
+        let serial = self.heap.reserve(class, 1)?.start;
+        Oid::new(class, serial)
+            .ok_or_else(|| Error::Limit(format!("class number {} has used up its identifiers", class.0)))
+    }
+
+    /// Refuses where the database was opened read-only.
+    pub fn check_writable(&self) -> Result<()> {
+        if self.options.read_only {
+            return Err(Error::ReadOnly(
+                "the database was opened read-only; open it for writing to change it".into(),
+            ));
+        }
+        Ok(())
+    }
+
+    /// Makes everything committed so far durable.
+    pub fn persist(&self) -> Result<()> {
+        self.heap.sync(self.heap.end())
+    }
+
+    /// Merges index deltas and writes a checkpoint, so that the next open replays nothing.
+    pub fn close(&self) -> Result<()> {
+        self.maintenance.stop();
+        if self.options.read_only {
+            return Ok(());
+        }
+        let indexes = self.indexes.close();
+        self.heap.close().and(indexes)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        // A failure loses nothing: recovery replays the log. Who wants to know calls `Database::close`.
+        let _ = self.close();
+    }
+}

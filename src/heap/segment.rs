@@ -1,0 +1,346 @@
+//! A segment: one file of the log.
+//!
+//! Header, frames, and once it is *sealed* a footer with the checksums of its 4 KiB blocks. Its bytes are read through
+//! a mapping that the segment owns, and only below its published end. A block of a segment that was sealed before this
+//! process opened it is verified at its first touch, through an ordinary read; what this process wrote, or checked
+//! frame by frame during recovery, needs no such check. So a read that finds its blocks verified costs one relaxed load
+//! and a branch.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use super::fixed::{put, u16_at, u32_at};
+use super::footer::{BLOCK, FOOTER_TRAILER, Footer};
+use super::frame::Chain;
+use super::position::{Location, LogPosition};
+use super::record::{RECORD_HEADER, RecordHeader, StoredRecord};
+use crate::error::{Error, Result};
+use crate::files::{Disk, File, Map};
+use crate::object::Oid;
+
+/// Bytes of a segment's header; the first frame begins here.
+pub(super) const SEGMENT_HEADER: u32 = 64;
+/// The directory of the segments.
+pub(super) const HEAP_DIRECTORY: &str = "heap";
+const MAGIC: &[u8; 8] = b"OLIVSEG\0";
+const VERSION: u16 = 1;
+
+/// One file of the log.
+#[derive(Debug)]
+pub(super) struct Segment {
+    pub(super) number: u32,
+    pub(super) file: Arc<dyn File>,
+    map: Map,
+    /// Bytes from the start that may be looked at.
+    end: AtomicU32,
+    checks: Option<BlockChecks>,
+}
+
+/// The checks of a segment that was sealed before it was opened.
+#[derive(Debug)]
+struct BlockChecks {
+    footer: Footer,
+    verified: Box<[AtomicU64]>,
+    sums: OnceLock<Box<[u32]>>,
+}
+
+/// What a file in the segments' directory turned out to be.
+#[derive(Debug)]
+pub(super) enum Found {
+    /// A segment with its footer.
+    Sealed(Segment),
+    /// A segment without one: the tail of the log, or left by a kill.
+    Open(Segment),
+    /// Not even a header: its creation did not get that far, or it is damaged.
+    Blank,
+}
+
+/// The path of segment `number` in the database directory.
+pub(super) fn segment_path(number: u32) -> PathBuf {
+    PathBuf::from(HEAP_DIRECTORY).join(format!("{number:08}.seg"))
+}
+
+/// The number of the segment with this file name.
+pub(super) fn segment_number(name: &std::path::Path) -> Option<u32> {
+    let digits = name.to_str()?.strip_suffix(".seg")?;
+    digits.parse().ok().filter(|number| *number > 0)
+}
+
+/// A place in a segment, for messages.
+pub(super) fn place(segment: u32, offset: u64, oid: Option<Oid>) -> String {
+    match oid {
+        Some(oid) => format!("segment {segment} offset {offset} (object {oid:?})"),
+        None => format!("segment {segment} offset {offset}"),
+    }
+}
+
+fn encode_header(number: u32, database: [u8; 16], epoch: u32, capacity: u32) -> [u8; 64] {
+    let mut header = [0; 64];
+    put(&mut header, 0, MAGIC);
+    put(&mut header, 8, &VERSION.to_le_bytes());
+    put(&mut header, 12, &number.to_le_bytes());
+    put(&mut header, 16, &database);
+    put(&mut header, 32, &capacity.to_le_bytes());
+    put(&mut header, 36, &epoch.to_le_bytes());
+    let checksum = crc32c::crc32c(header.get(..60).unwrap_or_default());
+    put(&mut header, 60, &checksum.to_le_bytes());
+    header
+}
+
+/// Whether `header` is that of segment `number` of `database`; an error if it belongs elsewhere.
+fn check_header(header: &[u8; 64], number: u32, database: [u8; 16]) -> Result<bool> {
+    let checksum = crc32c::crc32c(header.get(..60).unwrap_or_default());
+    if !header.starts_with(MAGIC) || u32_at(header, 60) != Some(checksum) {
+        return Ok(false);
+    }
+    if u16_at(header, 8) != Some(VERSION) {
+        let found = u16_at(header, 8).unwrap_or(0);
+        return Err(Error::Format(format!(
+            "segment {number} has format {found}, this build reads {VERSION}; open it with a newer build"
+        )));
+    }
+    if header.get(16..32) != Some(&database[..]) || u32_at(header, 12) != Some(number) {
+        return Err(Error::corruption(
+            place(number, 0, None),
+            "the header is that of another segment, or of another database's",
+        ));
+    }
+    Ok(true)
+}
+
+impl Segment {
+    /// Creates segment `number` with `capacity` bytes reserved. Leaves nothing behind when it fails.
+    pub(super) fn create(
+        disk: &dyn Disk,
+        number: u32,
+        database: [u8; 16],
+        epoch: u32,
+        capacity: u32,
+    ) -> Result<Segment> {
+        let path = segment_path(number);
+        let file = disk.create(&path, u64::from(capacity))?;
+        let header = encode_header(number, database, epoch, capacity);
+        let made = file
+            .write_at(&header, 0)
+            .and_then(|()| file.map(u64::from(capacity)));
+        match made {
+            Ok(map) => Ok(Segment {
+                number,
+                file,
+                map,
+                end: AtomicU32::new(SEGMENT_HEADER),
+                checks: None,
+            }),
+            Err(error) => {
+                // The first error counts; a blank file left behind is removed at the next open.
+                let _ = disk.remove(&path);
+                Err(error)
+            }
+        }
+    }
+
+    /// Opens segment `number`.
+    pub(super) fn open(disk: &dyn Disk, number: u32, database: [u8; 16]) -> Result<Found> {
+        let file = disk.open(&segment_path(number))?;
+        let length = file.len()?;
+        let mut header = [0; 64];
+        if length < u64::from(SEGMENT_HEADER) || length > u64::from(u32::MAX) {
+            return Ok(Found::Blank);
+        }
+        file.read_at(&mut header, 0)?;
+        if !check_header(&header, number, database)? {
+            return Ok(Found::Blank);
+        }
+        match Footer::read(&*file, number, length)? {
+            Some(footer) => Segment::sealed(number, file, footer).map(Found::Sealed),
+            None => Ok(Found::Open(Segment {
+                number,
+                map: file.map(length)?,
+                file,
+                end: AtomicU32::new(u32::try_from(length).unwrap_or(u32::MAX)),
+                checks: None,
+            })),
+        }
+    }
+
+    fn sealed(number: u32, file: Arc<dyn File>, footer: Footer) -> Result<Segment> {
+        let words = (footer.blocks as usize).div_ceil(64);
+        Ok(Segment {
+            number,
+            map: file.map(u64::from(footer.data_end))?,
+            file,
+            end: AtomicU32::new(footer.data_end),
+            checks: Some(BlockChecks {
+                footer,
+                verified: (0..words).map(|_| AtomicU64::new(0)).collect(),
+                sums: OnceLock::new(),
+            }),
+        })
+    }
+
+    /// The bytes that hold header and frames.
+    pub(super) fn end(&self) -> u32 {
+        self.end.load(Ordering::Acquire)
+    }
+
+    /// Lets readers look at the bytes below `end`.
+    pub(super) fn publish(&self, end: u32) {
+        self.end.store(end, Ordering::Release);
+    }
+
+    /// The position after its last published byte.
+    pub(super) fn end_position(&self) -> LogPosition {
+        LogPosition {
+            segment: self.number,
+            offset: self.end(),
+        }
+    }
+
+    /// Bytes the file can hold.
+    pub(super) fn capacity(&self) -> u32 {
+        u32::try_from(self.map.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Its footer, if it was sealed when it was opened.
+    pub(super) fn footer(&self) -> Option<&Footer> {
+        self.checks.as_ref().map(|checks| &checks.footer)
+    }
+
+    /// Where the chain of frames stands after its last frame, if it was sealed when it was opened.
+    pub(super) fn sealed_chain(&self) -> Option<Chain> {
+        self.footer().map(|footer| footer.chain)
+    }
+
+    /// The record at `location`, which must be of `oid`.
+    #[inline]
+    pub(super) fn record(&self, location: Location, oid: Oid) -> Result<StoredRecord<'_>> {
+        let offset = location.offset() as usize;
+        let published = self.map.get(..self.end() as usize).unwrap_or_default();
+        let bytes = published.get(offset..).unwrap_or_default();
+        let Some(first) = bytes.first_chunk::<RECORD_HEADER>() else {
+            return Err(self.outside(location, oid));
+        };
+        self.ensure(offset, RECORD_HEADER, oid)?;
+        let header = RecordHeader::decode(first).filter(|header| header.oid == oid.to_bits());
+        let Some(header) = header else {
+            return Err(self.stranger(location, oid));
+        };
+        self.ensure(offset, header.unpadded(), oid)?;
+        StoredRecord::decode(header, bytes).ok_or_else(|| self.outside(location, oid))
+    }
+
+    #[cold]
+    fn outside(&self, location: Location, oid: Oid) -> Error {
+        let place = place(self.number, location.offset(), Some(oid));
+        Error::corruption(place, "a record reaches past the end of its segment")
+    }
+
+    #[cold]
+    fn stranger(&self, location: Location, oid: Oid) -> Error {
+        let place = place(self.number, location.offset(), Some(oid));
+        Error::corruption(
+            place,
+            "the table points at something that is not a record of this object",
+        )
+    }
+
+    /// Makes sure that the blocks under `len` bytes at `offset` are verified.
+    #[inline]
+    fn ensure(&self, offset: usize, len: usize, oid: Oid) -> Result<()> {
+        let Some(checks) = &self.checks else {
+            return Ok(());
+        };
+        let last = offset.saturating_add(len).saturating_sub(1) / BLOCK;
+        for block in offset / BLOCK..=last {
+            let word = checks.verified.get(block / 64);
+            let verified = word.is_some_and(|word| word.load(Ordering::Relaxed) >> (block % 64) & 1 != 0);
+            if !verified {
+                self.verify_block(checks, block, Some(oid))?;
+            }
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn verify_block(&self, checks: &BlockChecks, block: usize, oid: Option<Oid>) -> Result<()> {
+        let start = block.saturating_mul(BLOCK);
+        let damaged = |what| Error::corruption(place(self.number, start as u64, oid), what);
+        let sums = self.sums(checks)?;
+        let (Some(expected), Some(word)) = (sums.get(block), checks.verified.get(block / 64)) else {
+            return Err(damaged("a record reaches past the end of its segment"));
+        };
+        let len = BLOCK.min((checks.footer.data_end as usize).saturating_sub(start));
+        let mut bytes = [0; BLOCK];
+        let bytes = bytes.get_mut(..len).unwrap_or_default();
+        self.file.read_at(bytes, start as u64)?;
+        if crc32c::crc32c(bytes) != *expected {
+            return Err(damaged(
+                "the checksum of this 4 KiB block does not match its bytes",
+            ));
+        }
+        word.fetch_or(1 << (block % 64), Ordering::Relaxed);
+        Ok(())
+    }
+
+    fn sums<'a>(&self, checks: &'a BlockChecks) -> Result<&'a [u32]> {
+        if let Some(sums) = checks.sums.get() {
+            return Ok(sums);
+        }
+        let sums = checks.footer.read_sums(&*self.file, self.number)?;
+        Ok(checks.sums.get_or_init(|| sums))
+    }
+
+    /// Checks every block; reports the offset of each damaged one. Only for a segment that was sealed when opened.
+    pub(super) fn verify_blocks(&self, report: &mut dyn FnMut(Error)) {
+        let Some(checks) = &self.checks else { return };
+        for block in 0..checks.footer.blocks as usize {
+            if let Err(error) = self.verify_block(checks, block, None) {
+                report(error);
+            }
+        }
+    }
+
+    /// Bytes after the frames: the footer and what was reserved.
+    pub(super) fn bytes_with_footer(&self) -> u64 {
+        match self.footer() {
+            Some(footer) => u64::from(footer.data_end) + footer.size() as u64,
+            None => u64::from(self.end()),
+        }
+    }
+}
+
+/// Bytes to leave free in a segment of `capacity` bytes, so that its footer fits.
+pub(super) fn footer_room(capacity: u32) -> u32 {
+    let blocks = capacity.div_ceil(BLOCK as u32);
+    blocks.saturating_mul(4).saturating_add(8 + FOOTER_TRAILER as u32)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    #[test]
+    fn file_names_and_numbers_agree() {
+        let path = segment_path(42);
+        assert_eq!(path, Path::new("heap/00000042.seg"));
+        assert_eq!(segment_number(Path::new("00000042.seg")), Some(42));
+        assert_eq!(segment_number(Path::new("123456789.seg")), Some(123_456_789));
+        assert_eq!(segment_number(Path::new("00000000.seg")), None);
+        assert_eq!(segment_number(Path::new("x.seg")), None);
+    }
+
+    #[test]
+    fn a_foreign_header_is_refused_and_a_damaged_one_is_blank() {
+        let header = encode_header(5, [1; 16], 1, 1 << 20);
+        assert!(check_header(&header, 5, [1; 16]).unwrap());
+        assert!(check_header(&header, 6, [1; 16]).is_err());
+        assert!(check_header(&header, 5, [2; 16]).is_err());
+        for at in 0..64 {
+            let mut damaged = header;
+            damaged[at] ^= 4;
+            assert!(!check_header(&damaged, 5, [1; 16]).unwrap(), "byte {at}");
+        }
+    }
+}

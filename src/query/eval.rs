@@ -1,0 +1,1 @@
+//! The reference evaluator: expressions, one row at a time.
