@@ -3,12 +3,13 @@
 use std::marker::PhantomData;
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use crate::catalog::Class;
 use crate::error::{Error, Result};
 use crate::object::codec::read_slot;
-use crate::object::{ClassId, Object, Oid, Record, Ref, class_name, from_record};
+use crate::object::{ClassId, CommitNumber, Object, Oid, Record, Ref, Value, class_name, from_record};
 use crate::read::{ExtentPosition, Reader};
 
 /// The object `oid` as a `T`.
@@ -37,6 +38,59 @@ pub fn object(reader: &dyn Reader, oid: Oid) -> Result<Option<Object>> {
         object.set(&*attribute.name, value);
     }
     Ok(Some(object))
+}
+
+/// An object as it is stored, borrowed from the snapshot it was read from: nothing is decoded or copied until it is
+/// asked for, and text and bytes not even then.
+#[derive(Debug, Clone)]
+pub struct StoredObject<'a> {
+    record: Record<'a>,
+    class: &'a Arc<Class>,
+}
+
+impl<'a> StoredObject<'a> {
+    /// The object `oid` of a reader.
+    pub(crate) fn read(reader: &'a dyn Reader, oid: Oid) -> Result<Option<Self>> {
+        let Some(record) = reader.object(oid)? else {
+            return Ok(None);
+        };
+        let class = reader.catalog().class_by_id(oid.class())?;
+        Ok(Some(StoredObject { record, class }))
+    }
+
+    /// The object's identifier.
+    pub fn oid(&self) -> Oid {
+        self.record.oid
+    }
+
+    /// The commit that wrote this version.
+    pub fn commit(&self) -> CommitNumber {
+        self.record.commit
+    }
+
+    /// Bytes of its encoded attributes.
+    pub fn size(&self) -> usize {
+        self.record.body.len()
+    }
+
+    /// The value of one attribute; the others are not decoded.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] where the class has no such attribute, or what is stored is damaged.
+    pub fn get(&self, name: &str) -> Result<Value> {
+        let attribute = self.class.attribute(name);
+        let attribute =
+            attribute.ok_or_else(|| Error::Schema(format!("{} has no attribute {name}", self.class.name)))?;
+        read_slot(&self.class.layout, &self.record.body, attribute.slot)?.to_value()
+    }
+
+    /// The object as a `T`, which may borrow text and bytes from it.
+    ///
+    /// # Errors
+    /// Where the stored object does not fit `T`, or is damaged.
+    pub fn decode<'s, T: Deserialize<'s>>(&'s self) -> Result<T> {
+        from_record(&self.class.layout, &self.record.body)
+    }
 }
 
 /// The class that the Rust type `T` describes.

@@ -16,6 +16,7 @@ mod database;
 mod files;
 mod heap;
 mod index;
+mod instance;
 mod maintain;
 mod query;
 mod read;
@@ -25,7 +26,7 @@ mod transaction;
 mod view;
 mod write_set;
 
-pub use access::Extent;
+pub use access::{Extent, StoredObject};
 pub use catalog::{AttributeDefinition, ClassDefinition as Class, IndexDefinition};
 pub use commit::{Durability, Isolation};
 pub use database::{ClassList, Database, Definition, MAX_RUNS, Options, Statistics};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use crate::access::{self, Extent};
+use crate::access::{self, Extent, StoredObject};
 use crate::error::Result;
 use crate::object::{CommitNumber, Object, Oid, Ref};
 use crate::query::{Engine, Parameters, Rows};
@@ -48,6 +48,12 @@ impl Snapshot {
     /// The object behind an identifier with its attributes by name, or `None` if it does not exist in this state.
     pub fn object(&self, oid: impl Into<Oid>) -> Result<Option<Object>> {
         access::object(self.view.as_ref(), oid.into())
+    }
+
+    /// The object behind an identifier as it is stored, nothing decoded yet, or `None` if it does not exist in this
+    /// state.
+    pub fn stored(&self, oid: impl Into<Oid>) -> Result<Option<StoredObject<'_>>> {
+        StoredObject::read(self.view.as_ref(), oid.into())
     }
 
     /// Whether the object exists in this state.

@@ -51,7 +51,7 @@ fn extend_keys(
     value: ValueRef<'_>,
     descending: bool,
 ) -> Result<SmallVec<[(Vec<u8>, bool); 1]>> {
-    let Some(members) = value.members()? else {
+    let Some(members) = value.members() else {
         let has_nil = matches!(value, ValueRef::Nil);
         return keys
             .into_iter()

@@ -7,12 +7,11 @@ use std::time::Duration;
 use serde::de::DeserializeOwned;
 
 use super::define::{ClassList, Definition};
-use super::options::Options;
-use super::shared::Shared;
 use super::statistics::Statistics;
 use crate::catalog::{ClassDefinition, IndexDefinition};
 use crate::commit::Isolation;
 use crate::error::{Error, Result};
+use crate::instance::{Instance, Options};
 use crate::read::Reader;
 use crate::snapshot::Snapshot;
 use crate::transaction::{Transaction, TransactionOptions};
@@ -38,14 +37,21 @@ use crate::transaction::{Transaction, TransactionOptions};
 /// ```
 #[derive(Debug, Clone)]
 pub struct Database {
-    shared: Arc<Shared>,
+    instance: Arc<Instance>,
+}
+
+impl Options {
+    /// Opens the database, recovering what an unclean end left.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] while another process has it open, [`Error::Format`] where the directory is no database of
+    /// a format this program reads, [`Error::Corruption`] where stored data is damaged.
+    pub fn open(self) -> Result<Database> {
+        crate::instance::open(self).map(|instance| Database { instance })
+    }
 }
 
 impl Database {
-    pub(super) fn from_shared(shared: Arc<Shared>) -> Self {
-        Database { shared }
-    }
-
     /// Opens the database in the directory `path`, and creates it if there is none (the last component of the path,
     /// never its parents).
     ///
@@ -71,9 +77,9 @@ impl Database {
     /// The newest committed state.
     pub fn snapshot(&self) -> Snapshot {
         Snapshot::new(
-            self.shared.pipeline().view(),
-            self.shared.engine().clone(),
-            self.shared.clone(),
+            self.instance.pipeline().view(),
+            self.instance.engine().clone(),
+            self.instance.clone(),
         )
     }
 
@@ -91,15 +97,15 @@ impl Database {
     /// [`Error::Argument`] for [`Isolation::Serializable`], which this version does not offer;
     /// [`Error::ReadOnly`] where the database was opened read-only.
     pub fn begin_with(&self, options: TransactionOptions) -> Result<Transaction> {
-        self.shared.check_writable()?;
+        self.instance.check_writable()?;
         if options.isolation == Isolation::Serializable {
             let message =
                 "serializable transactions are not offered by this version; ask for snapshot isolation";
             return Err(Error::Argument(message.into()));
         }
         Ok(Transaction::new(
-            self.shared.clone(),
-            self.shared.pipeline().view(),
+            self.instance.clone(),
+            self.instance.pipeline().view(),
             options,
         ))
     }
@@ -166,7 +172,7 @@ impl Database {
     /// # Errors
     /// [`Error::Io`]; the database then takes no more changes.
     pub fn persist(&self) -> Result<()> {
-        self.shared.persist()
+        self.instance.persist()
     }
 
     /// Writes a checkpoint of the object table, so that the next open replays only what comes after.
@@ -174,9 +180,9 @@ impl Database {
     /// # Errors
     /// [`Error::NoSpace`] or [`Error::Io`].
     pub fn checkpoint(&self) -> Result<()> {
-        self.shared.check_writable()?;
-        self.shared.indexes.flush()?;
-        self.shared.heap.checkpoint()
+        self.instance.check_writable()?;
+        self.instance.indexes.flush()?;
+        self.instance.heap.checkpoint()
     }
 
     /// Closes the database if this is its last handle, and reports what a drop would swallow.
@@ -185,8 +191,8 @@ impl Database {
     /// [`Error::Closed`] while other handles, snapshots or transactions are open; [`Error::NoSpace`] or
     /// [`Error::Io`] where the last checkpoint could not be written, which loses nothing.
     pub fn close(self) -> Result<()> {
-        match Arc::try_unwrap(self.shared) {
-            Ok(shared) => shared.close(),
+        match Arc::try_unwrap(self.instance) {
+            Ok(instance) => instance.close(),
             Err(_) => Err(Error::Closed(
                 "the database stays open: other handles, snapshots or transactions of it are in use".into(),
             )),
@@ -195,8 +201,8 @@ impl Database {
 
     /// Figures about the database.
     pub fn statistics(&self) -> Statistics {
-        let view = self.shared.pipeline().view();
-        let heap = self.shared.heap.statistics();
+        let view = self.instance.pipeline().view();
+        let heap = self.instance.heap.statistics();
         let catalog = view.catalog();
         Statistics {
             commit: view.commit().0,
@@ -206,12 +212,12 @@ impl Database {
             log_bytes: heap.bytes,
             records: heap.records,
             table_bytes: heap.dirty_bytes,
-            recovery: self.shared.recovery.clone(),
+            recovery: self.instance.recovery.clone(),
         }
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
+    pub(crate) fn instance(&self) -> &Arc<Instance> {
+        &self.instance
     }
 }
 

@@ -1,12 +1,33 @@
 //! Secondary indexes: derived data, replayed from the log or rebuilt from the heap when lost.
 
+mod build;
+mod cache;
 mod change;
+mod cursor;
+mod delta;
+mod description;
+mod flush;
 mod indexes;
 pub(crate) mod key;
 mod kind;
+mod member;
+mod memory;
+mod merge;
+mod operations;
+mod overlay;
+mod posting;
+mod shared;
 mod snapshot;
+mod sort;
+mod store;
 
-pub use change::{IndexChange, IndexKey, decode_changes, encode_changes};
-pub use indexes::{IndexStatistics, IndexStorage, IndexStore, SeveralObjects, SyncThrough};
+pub use change::{IndexChange, IndexKey, MAX_KEY, decode_changes, encode_changes};
+pub use cursor::RangeCursor;
+pub use indexes::{IndexStatistics, IndexStore, SeveralObjects, SyncThrough};
+pub use key::{encode_component, range_bounds, successor, unique_key};
 pub use kind::{IndexId, IndexKind};
-pub use snapshot::{IndexSnapshot, RangeCursor};
+pub use snapshot::IndexSnapshot;
+pub use store::IndexStorage;
+
+#[cfg(test)]
+mod tests;

@@ -1,20 +1,46 @@
 //! The state of all indexes that one view reads.
 
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::{IndexId, IndexKey};
+use super::cache::{CacheKey, Objects, PostingCache, is_cacheable};
+use super::cursor::{BaseCursor, RangeCursor};
+use super::delta::{Delta, Rest, Table};
+use super::member::Member;
+use super::operations::OperationCursor;
+use super::overlay::overlay;
+use super::{IndexId, IndexKey, IndexKind};
 use crate::error::{Error, Result};
 use crate::object::{CommitNumber, Oid};
 
-/// The state of all indexes for readers at commits from the one it was captured at: bases, and deltas over them.
-#[derive(Debug)]
-pub struct IndexSnapshot {}
+/// One state of all indexes: bases, and the deltas over them. See [`super::IndexStore`] for which commits may read it.
+#[derive(Debug, Clone)]
+pub struct IndexSnapshot {
+    pub(super) members: Arc<FxHashMap<IndexId, Arc<Member>>>,
+    /// The oldest first; the last one is the active one.
+    pub(super) deltas: SmallVec<[Arc<Delta>; 4]>,
+    /// The newest commit in any base: who reads at an earlier one must use an older state.
+    pub(super) least: CommitNumber,
+    pub(super) generation: u64,
+    pub(super) cache: Arc<PostingCache>,
+}
 
 impl IndexSnapshot {
     /// The objects with exactly this encoded key at commit `at`, ascending.
+    ///
+    /// `at` is the commit the snapshot was captured at.
     pub fn get(&self, id: IndexId, key: &[u8], at: CommitNumber) -> Result<SmallVec<[Oid; 4]>> {
-        let _ = (id, key, at);
-        Err(Error::Argument("not written yet".into()))
+        let member = self.member(id)?;
+        let mut objects = self.merged_objects(member, key)?;
+        let tables = self.deltas.iter().filter_map(|delta| delta.table_with(id, key));
+        for table in member.waiting.iter().cloned().chain(tables) {
+            let mut operations = Vec::new();
+            table.operations(key, at, &mut operations);
+            overlay(&mut objects, &operations);
+        }
+        Ok(objects)
     }
 
     /// A cursor over the entries with `start <= key < end` (no end: to the last key) at commit `at`, in key order,
@@ -27,31 +53,68 @@ impl IndexSnapshot {
         descending: bool,
         at: CommitNumber,
     ) -> Result<RangeCursor> {
-        let _ = (id, start, end, descending, at);
-        Err(Error::Argument("not written yet".into()))
+        let member = self.member(id)?;
+        let base = BaseCursor::new(&member.base, start, end, descending)?;
+        let operations = match &proper_range(start, end) {
+            Some(rest) => OperationCursor::new(self.tables(id, member), rest, descending, at),
+            None => OperationCursor::empty(),
+        };
+        Ok(RangeCursor::new(base, operations, descending))
     }
 
-    /// The number of entries with `start <= key < end` at commit `at`.
+    /// The number of entries with `start <= key < end` at commit `at`; without reading them where no recent change
+    /// lies in the range.
     pub fn count(&self, id: IndexId, start: &[u8], end: Option<&[u8]>, at: CommitNumber) -> Result<u64> {
-        let _ = (id, start, end, at);
-        Err(Error::Argument("not written yet".into()))
+        let member = self.member(id)?;
+        let Some(rest) = proper_range(start, end) else {
+            return Ok(0);
+        };
+        if self.tables(id, member).all(|table| table.is_empty_in(&rest)) {
+            return BaseCursor::new(&member.base, start, end, false)?.count();
+        }
+        self.range(id, start, end, false, at)?.count()
+    }
+
+    /// The kind of an index, if it exists in this state.
+    pub fn kind(&self, id: IndexId) -> Option<IndexKind> {
+        self.members.get(&id).map(|member| member.kind)
+    }
+
+    fn member(&self, id: IndexId) -> Result<&Member> {
+        let member = self.members.get(&id).map(|member| &**member);
+        member.ok_or_else(|| {
+            Error::Schema(format!(
+                "index {} does not exist in this snapshot, or is not built yet",
+                id.0
+            ))
+        })
+    }
+
+    /// The objects of a key in the base, through the cache.
+    fn merged_objects(&self, member: &Member, key: &[u8]) -> Result<Objects> {
+        if !is_cacheable(key) {
+            return member.objects(key);
+        }
+        let cache_key: CacheKey = (member.serial, IndexKey::from_slice(key));
+        if let Some(objects) = self.cache.get(self.generation, &cache_key) {
+            return Ok(objects);
+        }
+        let objects = member.objects(key)?;
+        self.cache.add(self.generation, cache_key, &objects);
+        Ok(objects)
+    }
+
+    /// The entries over the base of one index, the oldest first.
+    fn tables<'a>(&'a self, id: IndexId, member: &'a Member) -> impl Iterator<Item = Arc<Table>> + 'a {
+        let recent = self.deltas.iter().filter_map(move |delta| delta.table(id));
+        member.waiting.iter().cloned().chain(recent)
     }
 }
 
-/// Where a range stands; owns what it reads, so that it outlives the view it came from.
-#[derive(Debug)]
-pub struct RangeCursor {}
-
-impl RangeCursor {
-    /// Appends up to `limit` objects; appending none means the end.
-    pub fn next(&mut self, limit: usize, oids: &mut Vec<Oid>) -> Result<()> {
-        let _ = (limit, oids);
-        Err(Error::Argument("not written yet".into()))
-    }
-
-    /// As [`RangeCursor::next`], with each object's key.
-    pub fn next_entries(&mut self, limit: usize, entries: &mut Vec<(IndexKey, Oid)>) -> Result<()> {
-        let _ = (limit, entries);
-        Err(Error::Argument("not written yet".into()))
+/// The range, unless it is empty whatever the keys.
+fn proper_range(start: &[u8], end: Option<&[u8]>) -> Option<Rest> {
+    match end {
+        Some(end) if end <= start => None,
+        _ => Some(Rest::of_range(start, end)),
     }
 }

@@ -1,5 +1,7 @@
 //! Objects without a Rust type: a class name and attributes by name.
 
+use std::fmt;
+
 use super::value::Value;
 
 /// An object as a class name and values by attribute name.
@@ -50,5 +52,23 @@ impl Object {
     /// The attributes that were set, in that order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &Value)> {
         self.attributes.iter().map(|(name, value)| (name.as_str(), value))
+    }
+}
+
+/// `Note(text: 'reread', about: 65#7)`.
+impl fmt::Display for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}(", self.class)?;
+        for (position, (name, value)) in self.attributes.iter().enumerate() {
+            let comma = if position == 0 { "" } else { ", " };
+            write!(f, "{comma}{name}: {value}")?;
+        }
+        f.write_str(")")
+    }
+}
+
+impl fmt::Debug for Object {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }

@@ -20,10 +20,15 @@ mod value;
 mod value_ref;
 
 pub use self::serde::{Field, Shape, class_name, from_record, probe, serialized_name, to_body, update_body};
+pub use codec::{
+    Body, check_not_null, decode, decode_bool, decode_float, decode_int, decode_reference, decode_string,
+    encode_body, read_all, read_slot, references, rewrite,
+};
 pub use coerce::coerce;
 pub use dynamic::Object;
 pub use layout::{Layout, Slot};
 pub use members::{Entries, Fields, Members};
+pub(crate) use number::{Exact, floor_float, power_of_ten};
 pub use oid::{ClassId, CommitNumber, MAX_CLASS, MAX_SERIAL, Oid, SERIAL_BITS};
 pub use record::Record;
 pub use reference::Ref;

@@ -16,6 +16,17 @@ pub(crate) struct Exact {
     pub scale: u32,
 }
 
+impl Exact {
+    /// Whether its magnitude is exactly `float`, which is not negative.
+    pub fn equals_magnitude(self, float: f64) -> bool {
+        let magnitude = Exact {
+            mantissa: self.mantissa.abs(),
+            scale: self.scale,
+        };
+        compare_float_exact(float, magnitude) == Ordering::Equal
+    }
+}
+
 impl From<i64> for Exact {
     fn from(value: i64) -> Exact {
         Exact {

@@ -103,21 +103,15 @@ fn compare_any(a: ValueRef<'_>, b: ValueRef<'_>) -> Ordering {
 /// Orders two values of one kind that have members, entries or fields; others are equal.
 fn compare_composites(a: ValueRef<'_>, b: ValueRef<'_>) -> Ordering {
     match a.kind() {
-        Kind::List | Kind::Set | Kind::Bag => {
-            compare_walks(or_none(a.members()), or_none(b.members()), |a, b| a.compare(b))
-        }
-        Kind::Map => compare_walks(or_none(a.entries()), or_none(b.entries()), |a, b| {
+        Kind::List | Kind::Set | Kind::Bag => compare_walks(a.members(), b.members(), |a, b| a.compare(b)),
+        Kind::Map => compare_walks(a.entries(), b.entries(), |a, b| {
             a.0.compare(b.0).then_with(|| a.1.compare(b.1))
         }),
-        Kind::Struct => compare_walks(or_none(a.fields()), or_none(b.fields()), |a, b| {
+        Kind::Struct => compare_walks(a.fields(), b.fields(), |a, b| {
             a.0.cmp(b.0).then_with(|| a.1.compare(b.1))
         }),
         _ => Ordering::Equal,
     }
-}
-
-fn or_none<T>(walk: Result<Option<T>>) -> Option<T> {
-    walk.ok().flatten()
 }
 
 /// Orders two walks item by item; the one that ends first is the smaller. Damage ends a walk.
@@ -143,16 +137,16 @@ where
 
 fn hash_composite<H: Hasher>(value: ValueRef<'_>, state: &mut H) {
     let mut count = 0usize;
-    for member in or_none(value.members()).into_iter().flatten().flatten() {
+    for member in value.members().into_iter().flatten().flatten() {
         member.hash_into(state);
         count += 1;
     }
-    for (key, value) in or_none(value.entries()).into_iter().flatten().flatten() {
+    for (key, value) in value.entries().into_iter().flatten().flatten() {
         key.hash_into(state);
         value.hash_into(state);
         count += 1;
     }
-    for (name, value) in or_none(value.fields()).into_iter().flatten().flatten() {
+    for (name, value) in value.fields().into_iter().flatten().flatten() {
         name.hash(state);
         value.hash_into(state);
         count += 1;

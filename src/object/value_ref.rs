@@ -209,7 +209,7 @@ impl<'a> ValueRef<'a> {
 
     fn composite_to_value(self) -> Result<Value> {
         let kind = self.kind();
-        if let Some(members) = self.members()? {
+        if let Some(members) = self.members() {
             let members = members
                 .map(|member| member.and_then(ValueRef::to_value))
                 .collect::<Result<Vec<Value>>>()?;
@@ -219,14 +219,14 @@ impl<'a> ValueRef<'a> {
                 _ => Value::List(members.into()),
             });
         }
-        if let Some(entries) = self.entries()? {
+        if let Some(entries) = self.entries() {
             let entries = entries
                 .map(|entry| entry.and_then(|(key, value)| Ok((key.to_value()?, value.to_value()?))))
                 .collect::<Result<Vec<(Value, Value)>>>()?;
             return Ok(Value::Map(entries.into()));
         }
         let fields = self
-            .fields()?
+            .fields()
             .into_iter()
             .flatten()
             .map(|field| field.and_then(|(name, value)| Ok((name.into(), value.to_value()?))))
@@ -243,46 +243,44 @@ impl<'a> ValueRef<'a> {
     }
 
     /// The number of members, entries or fields; `None` for what has none. Does not walk over them.
-    pub fn len(self) -> Result<Option<usize>> {
-        if let Some(members) = self.members()? {
-            return Ok(Some(members.remaining()));
-        }
-        if let Some(entries) = self.entries()? {
-            return Ok(Some(entries.remaining()));
-        }
-        Ok(self.fields()?.map(|fields| fields.remaining()))
+    pub fn len(self) -> Option<usize> {
+        let members = self.members().map(|members| members.remaining());
+        let entries = || self.entries().map(|entries| entries.remaining());
+        let fields = || self.fields().map(|fields| fields.remaining());
+        members.or_else(entries).or_else(fields)
     }
 
-    /// The members of a list, set or bag, in their order; `None` for what is no such collection.
-    pub fn members(self) -> Result<Option<Members<'a>>> {
+    /// The members of a list, set or bag, in their order; `None` for what is no such collection. Damage shows as an
+    /// item that is an error.
+    pub fn members(self) -> Option<Members<'a>> {
         match self {
             ValueRef::Encoded(r#type, bytes) => codec::stored_members(r#type, bytes),
-            ValueRef::Owned(value) => Ok(value.as_members().map(Members::owned)),
-            _ => Ok(None),
+            ValueRef::Owned(value) => value.as_members().map(Members::owned),
+            _ => None,
         }
     }
 
     /// The entries of a map, in the order of their keys; `None` for what is no map.
-    pub fn entries(self) -> Result<Option<Entries<'a>>> {
+    pub fn entries(self) -> Option<Entries<'a>> {
         match self {
             ValueRef::Encoded(r#type, bytes) => codec::stored_entries(r#type, bytes),
-            ValueRef::Owned(value) => Ok(value.as_entries().map(Entries::owned)),
-            _ => Ok(None),
+            ValueRef::Owned(value) => value.as_entries().map(Entries::owned),
+            _ => None,
         }
     }
 
     /// The fields of a struct, in the order of their declaration; `None` for what is no struct.
-    pub fn fields(self) -> Result<Option<Fields<'a>>> {
+    pub fn fields(self) -> Option<Fields<'a>> {
         match self {
             ValueRef::Encoded(r#type, bytes) => codec::stored_fields(r#type, bytes),
-            ValueRef::Owned(value) => Ok(value.as_fields().map(Fields::owned)),
-            _ => Ok(None),
+            ValueRef::Owned(value) => value.as_fields().map(Fields::owned),
+            _ => None,
         }
     }
 
     /// The field `name` of a struct; `None` for another name, and for what is no struct.
     pub fn field(self, name: &str) -> Result<Option<ValueRef<'a>>> {
-        for field in self.fields()?.into_iter().flatten() {
+        for field in self.fields().into_iter().flatten() {
             let (known, value) = field?;
             if known == name {
                 return Ok(Some(value));

@@ -18,8 +18,8 @@ impl Transaction {
     /// # Errors
     /// [`Error::Schema`] where the definition does not fit what exists.
     pub fn create_class(&mut self, definition: &ClassDefinition) -> Result<()> {
-        let shared = self.shared().clone();
-        let mut reserve = |class: SystemClass| shared.new_oid(class.id());
+        let instance = self.instance().clone();
+        let mut reserve = |class: SystemClass| instance.new_oid(class.id());
         let changes = self.overlay().catalog().create_class(definition, &mut reserve)?;
         self.change_schema(changes)?;
         for index in &definition.indexes {
@@ -53,8 +53,8 @@ impl Transaction {
     /// # Errors
     /// [`Error::Schema`] where an attribute is unknown or cannot be indexed.
     pub fn create_index(&mut self, class: &str, definition: &IndexDefinition) -> Result<()> {
-        let shared = self.shared().clone();
-        let mut reserve = |class: SystemClass| shared.new_oid(class.id());
+        let instance = self.instance().clone();
+        let mut reserve = |class: SystemClass| instance.new_oid(class.id());
         let overlay = self.overlay();
         let class = overlay.catalog().user_class(class)?.clone();
         let view = overlay.view().clone();
@@ -82,8 +82,8 @@ impl Transaction {
     /// # Errors
     /// [`Error::Schema`] where a class has the name.
     pub fn set_name(&mut self, name: &str, value: impl Into<Value>) -> Result<()> {
-        let shared = self.shared().clone();
-        let mut reserve = |class: SystemClass| shared.new_oid(class.id());
+        let instance = self.instance().clone();
+        let mut reserve = |class: SystemClass| instance.new_oid(class.id());
         let change = self
             .overlay()
             .catalog()

@@ -10,9 +10,9 @@ use super::overlay::{Overlay, missing};
 use crate::access::{self, Extent};
 use crate::catalog::Class;
 use crate::commit::{Durability, IndexEntry, Isolation, Request};
-use crate::database::Shared;
 use crate::error::{Error, Result};
 use crate::index::IndexChange;
+use crate::instance::Instance;
 use crate::object::codec::{encode_body, rewrite};
 use crate::object::{
     ClassId, CommitNumber, Object, Oid, Ref, Value, coerce, serialized_name, to_body, update_body,
@@ -37,7 +37,7 @@ pub struct TransactionOptions {
 /// Dropping it rolls it back. Every read method of [`Snapshot`](crate::Snapshot) exists here too and sees the
 /// transaction's own writes.
 pub struct Transaction {
-    shared: Arc<Shared>,
+    instance: Arc<Instance>,
     overlay: Arc<Overlay>,
     options: TransactionOptions,
     /// Set when the transaction ends, so that rows read from it end too.
@@ -45,10 +45,10 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    pub(crate) fn new(shared: Arc<Shared>, view: Arc<View>, options: TransactionOptions) -> Self {
+    pub(crate) fn new(instance: Arc<Instance>, view: Arc<View>, options: TransactionOptions) -> Self {
         let overlay = Arc::new(Overlay::new(view));
         Transaction {
-            shared,
+            instance,
             overlay,
             options,
             ended: Arc::default(),
@@ -94,7 +94,7 @@ impl Transaction {
     /// # Errors
     /// [`Error::Query`] where the text is wrong; what goes wrong later comes with the rows.
     pub fn query(&self, text: &str, parameters: impl Into<Parameters>) -> Result<Rows> {
-        self.shared.engine().query(
+        self.instance.engine().query(
             text,
             &parameters.into(),
             self.overlay.clone(),
@@ -213,9 +213,9 @@ impl Transaction {
         let unbuilt = super::schema::unbuilt_indexes(&overlay);
         let request = self.request(&overlay);
         drop(overlay);
-        let number = self.shared.pipeline().commit(request)?;
+        let number = self.instance.pipeline().commit(request)?;
         for index in unbuilt {
-            self.shared.build_index(index)?;
+            self.instance.build_index(index)?;
         }
         Ok(number)
     }
@@ -254,7 +254,7 @@ impl Transaction {
             durability: self
                 .options
                 .durability
-                .unwrap_or_else(|| self.shared.durability()),
+                .unwrap_or_else(|| self.instance.durability()),
             label: self.options.label.clone(),
         }
     }
@@ -321,7 +321,7 @@ impl Transaction {
     }
 
     fn create(&mut self, class: &Class, body: Vec<u8>) -> Result<Oid> {
-        let oid = self.shared.new_oid(class.id)?;
+        let oid = self.instance.new_oid(class.id)?;
         Arc::make_mut(&mut self.overlay).write(oid, Some(body.into()), true)?;
         Ok(oid)
     }
@@ -344,8 +344,8 @@ impl Transaction {
         &self.overlay
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.shared
+    pub(crate) fn instance(&self) -> &Arc<Instance> {
+        &self.instance
     }
 
     /// Set once the transaction has ended.

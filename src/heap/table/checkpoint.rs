@@ -97,7 +97,9 @@ impl Checkpointer {
                 _ => Ok((checkpointer, Mapped::default(), None)),
             };
         };
-        let fell_back = slots.contains(&Found::Damaged);
+        // From the second root on no slot is empty, unless it was wiped.
+        let wiped = root.sequence > 1 && slots.contains(&Found::Empty);
+        let fell_back = wiped || slots.contains(&Found::Damaged);
         let (mapped, metadata) = checkpointer.load(&file, &root, fell_back)?;
         if !checkpointer.disk.is_read_only() {
             // The root may have been read out of the page cache of a process that died before its sync.

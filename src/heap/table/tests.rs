@@ -521,6 +521,33 @@ fn a_flipped_bit_in_any_page_is_found() {
 }
 
 #[test]
+fn an_older_root_counts_only_while_all_its_pages_are_whole() {
+    for reused in [false, true] {
+        let disk = FaultyDisk::new();
+        rounds(&disk, 1, 6).1.unwrap();
+        if reused {
+            // The seventh checkpoint writes pages that only the fifth had, and gets no further.
+            let (table, _) = Table::open(Arc::new(disk.clone())).unwrap();
+            table.set_all(round_changes(7));
+            disk.set_fault(Fault::FailedSync(1));
+            table.checkpoint(at(7), b"").unwrap_err();
+            disk.set_fault(Fault::None);
+        }
+        let slot_of_the_sixth = 4096;
+        let file = disk.open(Path::new("table/pages")).unwrap();
+        file.write_at(&[0; 4096], slot_of_the_sixth).unwrap();
+        match Table::open(Arc::new(disk)) {
+            Ok((table, root)) => {
+                assert!(!reused);
+                assert_eq!(root.map(|root| root.sequence), Some(5));
+                assert_shows(&table.version(), &model_of(5));
+            }
+            Err(error) => assert!(reused && matches!(error, Error::Corruption(_)), "{error}"),
+        }
+    }
+}
+
+#[test]
 fn readers_never_go_back_while_a_writer_sets_and_checkpoints_run() {
     const OBJECTS: u64 = 20_000;
     let (table, _) = Table::open(memory()).unwrap();

@@ -234,41 +234,51 @@ pub(crate) fn kind_of(r#type: &Type, bytes: &[u8]) -> Kind {
     }
 }
 
+/// What stands in for a head that cannot be read: one item, which cannot be read either.
+const DAMAGED: Header<'static> = Header {
+    count: 1,
+    nils: &[],
+    rest: &[],
+};
+
 /// The members of a stored list, set or bag; `None` for what is none.
-pub(crate) fn stored_members<'a>(r#type: &'a Type, bytes: &'a [u8]) -> Result<Option<Members<'a>>> {
+pub(crate) fn stored_members<'a>(r#type: &'a Type, bytes: &'a [u8]) -> Option<Members<'a>> {
     let (member, bytes) = match r#type {
         Type::List(member) | Type::Set(member) | Type::Bag(member) => (&**member, bytes),
-        Type::Any => match tagged(bytes)? {
+        Type::Any => match tagged(bytes).ok()? {
             (Tag::List | Tag::Set | Tag::Bag, rest) => (&ANY, rest),
-            _ => return Ok(None),
+            _ => return None,
         },
-        _ => return Ok(None),
+        _ => return None,
     };
-    Ok(Some(Members::stored(member, counted(bytes, 1)?)))
+    Some(Members::stored(member, counted(bytes, 1).unwrap_or(DAMAGED)))
 }
 
 /// The entries of a stored map; `None` for what is none.
-pub(crate) fn stored_entries<'a>(r#type: &'a Type, bytes: &'a [u8]) -> Result<Option<Entries<'a>>> {
+pub(crate) fn stored_entries<'a>(r#type: &'a Type, bytes: &'a [u8]) -> Option<Entries<'a>> {
     let (key, value, bytes) = match r#type {
         Type::Map(key, value) => (&**key, &**value, bytes),
-        Type::Any => match tagged(bytes)? {
+        Type::Any => match tagged(bytes).ok()? {
             (Tag::Map, rest) => (&ANY, &ANY, rest),
-            _ => return Ok(None),
+            _ => return None,
         },
-        _ => return Ok(None),
+        _ => return None,
     };
-    Ok(Some(Entries::stored(key, value, counted(bytes, 2)?)))
+    Some(Entries::stored(key, value, counted(bytes, 2).unwrap_or(DAMAGED)))
 }
 
 /// The fields of a stored struct; `None` for what is none.
-pub(crate) fn stored_fields<'a>(r#type: &'a Type, bytes: &'a [u8]) -> Result<Option<Fields<'a>>> {
+pub(crate) fn stored_fields<'a>(r#type: &'a Type, bytes: &'a [u8]) -> Option<Fields<'a>> {
     match r#type {
-        Type::Struct(fields) => Ok(Some(Fields::typed(fields, declared(bytes, fields.len())?))),
-        Type::Any => match tagged(bytes)? {
-            (Tag::Struct, rest) => Ok(Some(Fields::untyped(counted(rest, 1)?))),
-            _ => Ok(None),
+        Type::Struct(fields) => {
+            let header = declared(bytes, fields.len()).unwrap_or(DAMAGED);
+            Some(Fields::typed(fields, header))
+        }
+        Type::Any => match tagged(bytes).ok()? {
+            (Tag::Struct, rest) => Some(Fields::untyped(counted(rest, 1).unwrap_or(DAMAGED))),
+            _ => None,
         },
-        _ => Ok(None),
+        _ => None,
     }
 }
 

@@ -42,13 +42,12 @@ pub use decode::decode;
 pub(crate) use decode::{
     ANY, Header, is_set, kind_of, stored_entries, stored_fields, stored_members, take, take_text, text,
 };
-pub(crate) use encode::{Tag, put, put_bytes, put_header, put_int};
+pub(crate) use encode::{Tag, put, put_bitmap, put_bytes, put_decimal, put_header, put_int};
 pub use slots::{
     check_not_null, decode_bool, decode_float, decode_int, decode_reference, decode_string, encode_body,
     read_all, read_slot, references, rewrite,
 };
-pub(crate) use slots::{locate, refuse_nil};
-pub(crate) use varint::put_varint;
+pub(crate) use slots::{finish, refuse_nil};
 
 /// How deeply collections may nest within one value.
 pub const MAX_DEPTH: usize = 100;

@@ -206,15 +206,15 @@ fn references_in(value: ValueRef<'_>, found: &mut Vec<Oid>) -> Result<()> {
     match value.unwrapped() {
         ValueRef::Reference(oid) => found.push(oid),
         composite @ (ValueRef::Encoded(..) | ValueRef::Owned(_)) => {
-            for member in composite.members()?.into_iter().flatten() {
+            for member in composite.members().into_iter().flatten() {
                 references_in(member?, found)?;
             }
-            for entry in composite.entries()?.into_iter().flatten() {
+            for entry in composite.entries().into_iter().flatten() {
                 let (key, value) = entry?;
                 references_in(key, found)?;
                 references_in(value, found)?;
             }
-            for field in composite.fields()?.into_iter().flatten() {
+            for field in composite.fields().into_iter().flatten() {
                 references_in(field?.1, found)?;
             }
         }

@@ -1,56 +1,48 @@
-//! The bridge to serde.
+//! The bridge to serde: a Rust struct is a class, its fields are attributes.
+//!
+//! * [`probe`] learns a class from a Rust type alone, without a value.
+//! * [`to_body`] and [`update_body`] write a struct as the body of a record, [`from_record`] reads one straight from
+//!   the bytes of a record, both by the names of the fields. Serde's attributes (`rename`, `default`, `skip`,
+//!   `skip_serializing_if`, `transparent`, `with`) mean what they always mean.
+//!
+//! # How types correspond
+//!
+//! | Rust | attribute |
+//! | --- | --- |
+//! | `bool`; integers; `f32`, `f64` | `bool`; `int`; `float` |
+//! | `String`, `&str`, `char` | `string` |
+//! | `Decimal`, `Uuid`, [`Date`](super::Date), [`Time`](super::Time), [`Timestamp`](super::Timestamp), [`Duration`](super::Duration) | the same |
+//! | [`Ref<T>`](super::Ref) | a reference to the class of `T` |
+//! | [`Oid`](super::Oid) | `any` |
+//! | `Option<T>` | as `T`, nil for `None` |
+//! | `Vec<T>`, sets, slices, arrays and tuples of one type | `list<T>`, which serde does not tell apart |
+//! | other tuples | `list<any>` |
+//! | maps | `map<K, V>` |
+//! | a struct | `struct(...)`, embedded |
+//! | an enum | `any`: a unit variant is its name as a string, another a struct with one field, the variant's name |
+//! | what asks for bytes (such as `serde_bytes`) | `bytes` |
+//!
+//! An attribute declared as `set<T>` or `bag<T>` takes and gives the same Rust types as a list, sorted; one declared
+//! as a date, time, instant, decimal or uuid takes and gives text to a type that asks for text. Nil in a field that
+//! is no `Option` counts as absent, so its serde default applies.
+//!
+//! Refused, because they would not come back as they were: `flatten`, unit and empty structs, `Option<Option<T>>`,
+//! structs that contain themselves without a `Ref`, and anything but a struct as a class.
 
+mod collect;
+mod de;
+mod dummy;
+mod failure;
 mod name;
+mod probe;
+mod scalar;
+mod ser;
+mod value_ser;
 
+pub use de::from_record;
 pub use name::serialized_name;
+pub use probe::{Field, Shape, class_name, probe};
+pub use ser::{to_body, update_body};
 
-use ::serde::{Deserialize, Serialize};
-
-use super::layout::Layout;
-use super::types::Type;
-use crate::error::Result;
-
-/// A class as a Rust type describes it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Shape {
-    /// The class name.
-    pub name: &'static str,
-    /// The attributes, in declaration order.
-    pub fields: Vec<Field>,
-}
-
-/// One attribute of a [`Shape`].
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Field {
-    /// The attribute's name.
-    pub name: &'static str,
-    /// Its type.
-    pub r#type: Type,
-    /// Whether it may be nil or absent: an `Option`, or a field with a serde default.
-    pub optional: bool,
-}
-
-/// Class name and attributes of the struct `T`, from the type alone.
-pub fn probe<'de, T: Deserialize<'de>>() -> Result<Shape> {
-    todo!()
-}
-
-/// The class name of the struct `T`, from the type alone.
-pub fn class_name<'de, T: Deserialize<'de>>() -> Result<&'static str> {
-    todo!()
-}
-
-/// The body of `value` as an object of the layout's class.
-pub fn to_body<T: Serialize + ?Sized>(value: &T, layout: &Layout) -> Result<Vec<u8>> {
-    todo!()
-}
-
-/// The body of `value` over `old`: attributes that `T` does not know keep their bytes.
-pub fn update_body<T: Serialize + ?Sized>(value: &T, layout: &Layout, old: &[u8]) -> Result<Vec<u8>> {
-    todo!()
-}
-
-/// The object in `body` as a `T`, straight from the bytes.
-pub fn from_record<'a, T: Deserialize<'a>>(layout: &'a Layout, body: &'a [u8]) -> Result<T> {
-    todo!()
-}
+/// The name under which a reference is a newtype struct; only this bridge knows it, other formats see a number.
+pub(crate) const REFERENCE: &str = "$olivine::Reference";

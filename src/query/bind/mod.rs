@@ -1,1 +1,29 @@
-//! Binding: names, types and parameters of a statement, resolved against the catalog.
+//! Binding: the names, types and parameters of a statement, resolved against the catalog.
+
+mod binder;
+mod call;
+mod collection;
+mod condition;
+mod expression;
+mod group;
+mod name;
+mod nearest;
+mod operator;
+mod parameter;
+mod path;
+mod projection;
+mod query;
+mod range;
+mod scope;
+mod select;
+mod subquery;
+mod types;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use binder::{bind_statement, bind_value};
+pub use nearest::nearest;
+pub use parameter::Parameters;
+pub use types::type_of;

@@ -1,1 +1,37 @@
-//! Execution: operators over batches of borrowed records, expressions as closures.
+//! Running plans: operators that pass batches of borrowed records, and closures compiled from expressions.
+
+mod apply;
+mod batch;
+mod build;
+mod compile;
+mod context;
+mod distinct;
+mod execute;
+mod extent;
+mod fetch;
+mod filter;
+mod group;
+mod hash_join;
+mod index_path;
+mod index_scan;
+mod iterate;
+mod join;
+mod limit;
+mod objects;
+mod operator;
+mod project;
+mod rows;
+mod set_operation;
+mod sort;
+mod top_k;
+mod values;
+
+#[cfg(test)]
+mod tests;
+
+pub use batch::{BATCH, Batch, Cell, Cells, Object};
+pub use build::build;
+pub use context::{Answer, Context, Options, Place, Run, Scope, Shared, Statistics};
+pub use execute::{delete_targets, execute, insert_rows, returning_rows, update_rows};
+pub use operator::Operator;
+pub use rows::{Row, Rows};

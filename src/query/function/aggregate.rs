@@ -3,7 +3,7 @@
 use rust_decimal::Decimal;
 
 use crate::error::{QueryErrorCode, Result};
-use crate::object::{Type, Value};
+use crate::object::{Type, Value, ValueRef};
 use crate::query::plan::{AggregateFunction, Arithmetic};
 
 use super::arithmetic::{self, decimal_to_float, failure, out_of_range};
@@ -120,6 +120,23 @@ impl Accumulator {
         Ok(())
     }
 
+    /// Takes one borrowed value; like [`add`](Accumulator::add), with a copy made only where it is kept.
+    pub fn add_ref(&mut self, value: ValueRef<'_>) -> Result<()> {
+        match (&*self, value) {
+            (_, value) if value.is_nil() => Ok(()),
+            (_, ValueRef::Int(number)) => self.add_int(number),
+            (_, ValueRef::Float(number)) => self.add_float(number),
+            (Accumulator::Count(_), _) => self.add(&Value::Bool(true)),
+            (Accumulator::Min(least), value) if !least.is_nil() && value.compare(least.as_ref()).is_ge() => {
+                Ok(())
+            }
+            (Accumulator::Max(most), value) if !most.is_nil() && value.compare(most.as_ref()).is_le() => {
+                Ok(())
+            }
+            (_, value) => self.add(&value.to_value()?),
+        }
+    }
+
     /// Counts `rows` rows, whatever their values; for `count(*)`.
     pub fn add_rows(&mut self, rows: i64) {
         if let Accumulator::Count(count) = self {
@@ -134,14 +151,6 @@ impl Accumulator {
             Accumulator::Sum(total) => total.finish(),
             Accumulator::Avg(total, count) => total.mean(*count),
             Accumulator::Min(value) | Accumulator::Max(value) => Ok(value.clone()),
-        }
-    }
-
-    /// Bytes of memory beyond the accumulator itself, roughly.
-    pub fn heap_size(&self) -> usize {
-        match self {
-            Accumulator::Min(Value::String(text)) | Accumulator::Max(Value::String(text)) => text.len(),
-            _ => 0,
         }
     }
 }

@@ -9,7 +9,7 @@ use super::expression::{Column, Expression};
 pub enum AggregateFunction {
     /// The number of rows, whatever they hold (`count(*)`; takes no argument).
     CountRows,
-    /// The number of values that are not nil. Over a collection expression: see `Expression::Aggregate`.
+    /// The number of values that are not nil.
     Count,
     /// The sum. An int sum that leaves 64 bits is an error.
     Sum,

@@ -289,8 +289,7 @@ pub enum ExpressionKind {
         /// What is computed of each member.
         body: Box<Expression>,
     },
-    /// An aggregate over the members of a collection. `Count` here counts the members that are not nil, `CountRows`
-    /// all members (what `count(c)` of a collection means). nil counts as empty.
+    /// An aggregate over the members of a collection (never `CountRows`). nil counts as empty.
     Aggregate {
         /// Which aggregate.
         function: AggregateFunction,

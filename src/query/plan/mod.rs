@@ -1,6 +1,7 @@
 //! Plans: what a bound statement does, as owned data that can be cached, shared and shown.
 
 mod aggregate;
+mod columns;
 mod explain;
 mod expression;
 mod node;

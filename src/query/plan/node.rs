@@ -207,7 +207,7 @@ pub enum Plan {
         /// The columns compared; the only ones passed on.
         columns: Vec<Column>,
     },
-    /// Rows of exactly these columns.
+    /// Rows of exactly these columns. What is a column of the input passes its cell whole, with its record.
     Project {
         /// The rows before.
         input: Box<Plan>,

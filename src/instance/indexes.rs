@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::shared::Shared;
+use super::instance::Instance;
 use crate::catalog::{Catalog, Index, IndexId, SchemaChange, duplicate_value, index_keys};
 use crate::commit::{Durability, Pause, Request};
 use crate::error::Result;
@@ -14,7 +14,7 @@ use crate::read::{ExtentPosition, Reader};
 use crate::view::{View, has_values, is_hashed};
 use crate::write_set::WriteSet;
 
-impl Shared {
+impl Instance {
     /// Builds an index that a commit has created over existing objects, and makes it usable. Commits wait meanwhile;
     /// readers do not.
     ///

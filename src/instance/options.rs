@@ -2,11 +2,10 @@
 
 use std::path::PathBuf;
 
-use super::database::Database;
 use crate::commit::Durability;
 use crate::error::{Error, Result};
 
-/// Options of [`Database::options`]; each setter consumes and returns them.
+/// Options of [`Database::options`](crate::Database::options); each setter consumes and returns them.
 #[derive(Debug, Clone)]
 pub struct Options {
     pub(super) path: Option<PathBuf>,
@@ -18,7 +17,7 @@ pub struct Options {
 
 impl Options {
     /// Options for a database at `path`, `None` for one in memory.
-    pub(super) fn new(path: Option<PathBuf>) -> Self {
+    pub fn new(path: Option<PathBuf>) -> Self {
         Options {
             path,
             create: true,
@@ -58,19 +57,15 @@ impl Options {
         self
     }
 
-    /// Opens the database, recovering what an unclean end left.
-    ///
-    /// # Errors
-    /// [`Error::Locked`] while another process has it open, [`Error::Format`] where the directory is no database of
-    /// a format this program reads, [`Error::Corruption`] where stored data is damaged.
-    pub fn open(self) -> Result<Database> {
+    /// Refuses settings that cannot work.
+    pub fn check(&self) -> Result<()> {
         if self.memory < MIN_MEMORY {
             return Err(Error::Argument(format!(
                 "a memory budget of {} bytes is too small; give at least {MIN_MEMORY}",
                 self.memory
             )));
         }
-        super::open::open(self)
+        Ok(())
     }
 }
 

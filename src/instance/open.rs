@@ -3,11 +3,10 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::database::Database;
 use super::indexes::recover;
+use super::instance::Instance;
 use super::maintenance::Maintenance;
 use super::options::Options;
-use super::shared::Shared;
 use crate::catalog::{Catalog, SystemClass};
 use crate::commit::Pipeline;
 use crate::error::{Error, Result};
@@ -19,7 +18,8 @@ use crate::query::Engine;
 use crate::view::View;
 
 /// Opens the database the options name.
-pub fn open(options: Options) -> Result<Database> {
+pub fn open(options: Options) -> Result<Arc<Instance>> {
+    options.check()?;
     let disk: Arc<dyn Disk> = match &options.path {
         None => Arc::new(MemoryDisk::new()),
         Some(path) if options.create && !options.read_only => Arc::new(RealDisk::create(path)?),
@@ -33,7 +33,7 @@ pub fn open(options: Options) -> Result<Database> {
 }
 
 /// Opens a database on a given disk.
-pub fn open_on(disk: Arc<dyn Disk>, storage: IndexStorage, options: Options) -> Result<Database> {
+pub fn open_on(disk: Arc<dyn Disk>, storage: IndexStorage, options: Options) -> Result<Arc<Instance>> {
     let heap_options = HeapOptions {
         read_only: options.read_only,
         create: options.create,
@@ -46,7 +46,7 @@ pub fn open_on(disk: Arc<dyn Disk>, storage: IndexStorage, options: Options) -> 
     let view = view_of(&heap, &indexes, &catalog, &recovered);
     recover(&heap, &indexes, &view)?;
     let view = view_of(&heap, &indexes, &catalog, &recovered);
-    let shared = Arc::new(Shared {
+    let instance = Arc::new(Instance {
         pipeline: Pipeline::new(heap.clone(), indexes.clone(), view),
         heap,
         indexes,
@@ -55,11 +55,11 @@ pub fn open_on(disk: Arc<dyn Disk>, storage: IndexStorage, options: Options) -> 
         recovery: recovered.cut,
         options,
     });
-    if !shared.options.read_only {
-        shared.maintenance.start(Arc::downgrade(&shared))?;
-        shared.finish_builds()?;
+    if !instance.options.read_only {
+        instance.maintenance.start(Arc::downgrade(&instance))?;
+        instance.finish_builds()?;
     }
-    Ok(Database::from_shared(shared))
+    Ok(instance)
 }
 
 fn view_of(heap: &Heap, indexes: &IndexStore, catalog: &Arc<Catalog>, recovered: &Recovered) -> View {

@@ -13,18 +13,18 @@ use crate::query::Engine;
 
 /// An open database. Closed when the last handle, snapshot and transaction is gone.
 #[derive(Debug)]
-pub struct Shared {
-    pub(super) heap: Arc<Heap>,
-    pub(super) indexes: Arc<IndexStore>,
-    pub(super) pipeline: Pipeline,
-    pub(super) engine: Arc<Engine>,
-    pub(super) options: Options,
-    pub(super) maintenance: Maintenance,
+pub struct Instance {
+    pub(crate) heap: Arc<Heap>,
+    pub(crate) indexes: Arc<IndexStore>,
+    pub(crate) pipeline: Pipeline,
+    pub(crate) engine: Arc<Engine>,
+    pub(crate) options: Options,
+    pub(crate) maintenance: Maintenance,
     /// What recovery had to say, if anything.
-    pub(super) recovery: Option<String>,
+    pub(crate) recovery: Option<String>,
 }
 
-impl Shared {
+impl Instance {
     /// The write street.
     pub fn pipeline(&self) -> &Pipeline {
         &self.pipeline
@@ -74,7 +74,7 @@ impl Shared {
     }
 }
 
-impl Drop for Shared {
+impl Drop for Instance {
     fn drop(&mut self) {
         // A failure loses nothing: recovery replays the log. Who wants to know calls `Database::close`.
         let _ = self.close();

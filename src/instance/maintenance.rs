@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use super::shared::Shared;
+use super::instance::Instance;
 use crate::error::{Error, Result};
 
 /// The handle of the background thread.
@@ -24,12 +24,12 @@ struct Signal {
 }
 
 impl Maintenance {
-    /// Starts the thread for `shared`.
-    pub fn start(&self, shared: Weak<Shared>) -> Result<()> {
+    /// Starts the thread for `instance`.
+    pub fn start(&self, instance: Weak<Instance>) -> Result<()> {
         let signal = self.signal.clone();
         let thread = std::thread::Builder::new()
             .name("olivine-maintenance".into())
-            .spawn(move || run(&signal, &shared))
+            .spawn(move || run(&signal, &instance))
             .map_err(|error| Error::io("starting the maintenance thread", error))?;
         *self.thread.lock() = Some(thread);
         Ok(())
@@ -47,7 +47,7 @@ impl Maintenance {
     }
 }
 
-fn run(signal: &Signal, shared: &Weak<Shared>) {
+fn run(signal: &Signal, instance: &Weak<Instance>) {
     let mut idle_rounds = 0u32;
     loop {
         let mut stop = signal.stop.lock();
@@ -58,15 +58,17 @@ fn run(signal: &Signal, shared: &Weak<Shared>) {
             return;
         }
         drop(stop);
-        let Some(shared) = shared.upgrade() else { return };
+        let Some(instance) = instance.upgrade() else {
+            return;
+        };
         idle_rounds = idle_rounds.saturating_add(1);
         // Failures stick to the heap and reach the next committer.
-        if shared.heap.needs_checkpoint() {
-            let _ = shared.heap.checkpoint();
+        if instance.heap.needs_checkpoint() {
+            let _ = instance.heap.checkpoint();
         }
-        if idle_rounds >= ROUNDS_PER_SYNC && shared.heap.durable() < shared.heap.end() {
+        if idle_rounds >= ROUNDS_PER_SYNC && instance.heap.durable() < instance.heap.end() {
             idle_rounds = 0;
-            let _ = shared.persist();
+            let _ = instance.persist();
         }
     }
 }

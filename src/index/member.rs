@@ -1,0 +1,69 @@
+//! One index within a state of the store: its base, and how its postings are read.
+
+use std::sync::Arc;
+
+use super::IndexKind;
+use super::cache::Objects;
+use super::delta::Table;
+use super::posting::{Posting, StoredKey, chunk_key, damaged, decode, parse, stored_key};
+use super::store::{Base, Items};
+use crate::error::Result;
+use crate::object::Oid;
+
+/// One index: a base, and the changes that came while it was being built.
+#[derive(Debug, Clone)]
+pub(super) struct Member {
+    /// How it lies.
+    pub(super) kind: IndexKind,
+    /// The merged entries.
+    pub(super) base: Base,
+    /// Tells its cached postings from those of an index that had the same id before.
+    pub(super) serial: u32,
+    /// Entries of deltas that are gone already and are not in the base yet; the oldest first.
+    pub(super) waiting: Vec<Arc<Table>>,
+}
+
+impl Member {
+    /// The objects of a key in the base, ascending.
+    pub(super) fn objects(&self, key: &[u8]) -> Result<Objects> {
+        let stored = stored_key(key);
+        let mut objects = Objects::new();
+        let Some(value) = self.base.get(&stored)? else {
+            return Ok(objects);
+        };
+        match parse(&stored, &value)? {
+            Posting::List(bytes) => decode(&stored, bytes, |oid| objects.push(oid))?,
+            Posting::Head { objects: count, .. } => {
+                for item in chunks(&self.base, key) {
+                    let (stored, value) = item?;
+                    decode_chunk(&stored, &value, |oid| objects.push(oid))?;
+                }
+                if objects.len() as u64 != count {
+                    return Err(damaged(&stored));
+                }
+            }
+            Posting::Chunk(_) => return Err(damaged(&stored)),
+        }
+        Ok(objects)
+    }
+}
+
+/// The chunks of a key, ascending.
+pub(super) fn chunks(base: &Base, key: &[u8]) -> Items {
+    base.range(&chunk_key(key, 0), &after_chunks(key))
+}
+
+/// The smallest stored key above all chunks of a key.
+pub(super) fn after_chunks(key: &[u8]) -> StoredKey {
+    let mut after = chunk_key(key, u64::MAX);
+    after.push(0);
+    after
+}
+
+/// Gives each OID of a stored chunk to `push`; anything but a chunk is damage.
+pub(super) fn decode_chunk(stored: &[u8], value: &[u8], push: impl FnMut(Oid)) -> Result<()> {
+    match parse(stored, value)? {
+        Posting::Chunk(bytes) => decode(stored, bytes, push),
+        _ => Err(damaged(stored)),
+    }
+}

@@ -1,1 +1,0 @@
-//! The reference evaluator: expressions, one row at a time.

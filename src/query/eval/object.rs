@@ -1,0 +1,275 @@
+//! Steps between objects: attributes, narrowing, reverse steps and closures.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use rustc_hash::FxHashSet;
+
+use super::Evaluator;
+use super::predicate::is_class;
+use crate::catalog::IndexId;
+use crate::error::{QueryErrorCode, Result};
+use crate::object::{ClassId, Oid, Record, Value, codec};
+use crate::query::exec::BATCH;
+use crate::query::function::arithmetic::failure;
+use crate::query::plan::{Expression, ExpressionKind, Slots};
+use crate::read::{Direction, ExtentPosition, IndexRange};
+
+impl<'r, 'a> Evaluator<'r, 'a> {
+    /// The attribute of an object; nil where there is no object, or its class lacks the attribute.
+    pub(super) fn attribute(&self, base: &Expression, slots: &Slots) -> Result<Value> {
+        match self.record_of(base)? {
+            Some(record) => match slots.slot(record.oid.class()) {
+                Some(slot) => self.slot(&record, slot),
+                None => Ok(Value::Nil),
+            },
+            None => Ok(Value::Nil),
+        }
+    }
+
+    fn slot(&self, record: &Record<'_>, slot: usize) -> Result<Value> {
+        match self.run.layout(record.oid.class()) {
+            Some(layout) => codec::read_slot(layout, &record.body, slot)?.to_value(),
+            None => Ok(Value::Nil),
+        }
+    }
+
+    /// The record of the object an expression gives: from the row where it is there, else through the reader.
+    fn record_of(&self, base: &Expression) -> Result<Option<Cow<'r, Record<'a>>>> {
+        if let Some(column) = base.as_column() {
+            let found = self.scope.and_then(|scope| scope.record(column.id));
+            if let Some(record) = found {
+                return Ok(Some(Cow::Borrowed(record)));
+            }
+        }
+        match self.evaluate(base)? {
+            Value::Reference(oid) => Ok(self.run.object(oid)?.map(Cow::Owned)),
+            _ => Ok(None),
+        }
+    }
+
+    /// An attribute of a value whose type is known only now.
+    pub(super) fn dynamic_attribute(&self, base: &Expression, name: &str) -> Result<Value> {
+        let value = self.evaluate(base)?;
+        self.dynamic_step(&value, name)
+    }
+
+    fn dynamic_step(&self, value: &Value, name: &str) -> Result<Value> {
+        match value {
+            Value::Nil => Ok(Value::Nil),
+            Value::Reference(oid) => match self.run.object(*oid)? {
+                Some(record) => self.named(&record, name),
+                None => Ok(Value::Nil),
+            },
+            Value::Struct(_) => value.field(name).cloned().ok_or_else(|| {
+                failure(
+                    QueryErrorCode::UnknownName,
+                    format!("the struct has no field {name}"),
+                )
+            }),
+            Value::List(members) | Value::Set(members) | Value::Bag(members) => {
+                let mut values = Vec::new();
+                for member in members.iter() {
+                    super::collection::flatten_into(self.dynamic_step(member, name)?, &mut values);
+                }
+                Ok(Value::bag(values))
+            }
+            other => Err(failure(
+                QueryErrorCode::Type,
+                format!("{} has no attribute {name}", other.type_name()),
+            )),
+        }
+    }
+
+    fn named(&self, record: &Record<'_>, name: &str) -> Result<Value> {
+        let layout = self.run.layout(record.oid.class());
+        match layout.and_then(|layout| layout.slot(name)) {
+            Some(slot) => self.slot(record, slot),
+            None => Err(failure(
+                QueryErrorCode::UnknownName,
+                format!(
+                    "{} has no attribute {name}",
+                    self.run.reader().catalog().describe(record.oid)
+                ),
+            )),
+        }
+    }
+
+    /// A field of a struct.
+    pub(super) fn field(&self, base: &Expression, index: usize, name: &str) -> Result<Value> {
+        let value = self.evaluate(base)?;
+        let fields = match &value {
+            Value::Nil => return Ok(Value::Nil),
+            other => other.as_fields().unwrap_or_default(),
+        };
+        let by_place = fields.get(index).filter(|(field, _)| &**field == name);
+        let found = by_place.map(|(_, value)| value).or_else(|| value.field(name));
+        Ok(found.cloned().unwrap_or_default())
+    }
+
+    /// The reference if it is to an object of one of these classes.
+    pub(super) fn narrow(&self, value: &Expression, classes: &[ClassId]) -> Result<Value> {
+        let value = self.evaluate(value)?;
+        Ok(if is_class(&value, classes) {
+            value
+        } else {
+            Value::Nil
+        })
+    }
+
+    /// All objects whose attribute refers to the base.
+    pub(super) fn reverse(&self, kind: &ExpressionKind) -> Result<Value> {
+        let ExpressionKind::Reverse {
+            base,
+            classes,
+            slots,
+            index,
+            ..
+        } = kind
+        else {
+            return Ok(Value::Nil);
+        };
+        let targets = references(&self.evaluate(base)?);
+        if targets.is_empty() {
+            return Ok(Value::set(Vec::<Value>::new()));
+        }
+        let mut sources = BTreeSet::new();
+        match index {
+            Some(index) => self.sources_by_index(*index, classes, &targets, &mut sources)?,
+            None => self.sources_by_scan(classes, slots, &targets, &mut sources)?,
+        }
+        Ok(Value::set(sources.into_iter().map(Value::Reference)))
+    }
+
+    fn sources_by_index(
+        &self,
+        index: IndexId,
+        classes: &[ClassId],
+        targets: &[Oid],
+        sources: &mut BTreeSet<Oid>,
+    ) -> Result<()> {
+        let mut found = Vec::new();
+        for target in targets {
+            let range = equal_range(Value::Reference(*target));
+            let mut postings = self.run.reader().lookup(index, &range, Direction::Ascending)?;
+            loop {
+                found.clear();
+                postings.next(BATCH, &mut found)?;
+                if found.is_empty() {
+                    break;
+                }
+                self.run.context.check()?;
+                self.run.context.count_index_entries(found.len());
+                let wanted = found
+                    .iter()
+                    .filter(|oid| classes.binary_search(&oid.class()).is_ok());
+                sources.extend(wanted);
+            }
+        }
+        Ok(())
+    }
+
+    fn sources_by_scan(
+        &self,
+        classes: &[ClassId],
+        slots: &Slots,
+        targets: &[Oid],
+        sources: &mut BTreeSet<Oid>,
+    ) -> Result<()> {
+        let targets: FxHashSet<Oid> = targets.iter().copied().collect();
+        let mut records = Vec::new();
+        for class in classes {
+            let (Some(slot), Some(layout)) = (slots.slot(*class), self.run.layout(*class)) else {
+                continue;
+            };
+            let mut position = ExtentPosition::default();
+            loop {
+                records.clear();
+                self.run.context.check()?;
+                self.run
+                    .reader()
+                    .scan(*class, &mut position, BATCH, &mut records)?;
+                if records.is_empty() {
+                    break;
+                }
+                let bytes = records.iter().map(|record| record.body.len()).sum();
+                self.run.context.count_objects(records.len(), bytes);
+                for record in &records {
+                    let value = codec::read_slot(layout, &record.body, slot)?.to_value()?;
+                    if references(&value).iter().any(|oid| targets.contains(oid)) {
+                        sources.insert(record.oid);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The objects reached by a number of steps: exact level sets for the first `minimum`, then breadth first, each
+    /// object once. Ends on cycles: a level below the minimum is a set, and from there on no object comes twice.
+    pub(super) fn closure(&self, kind: &ExpressionKind) -> Result<Value> {
+        let ExpressionKind::Closure {
+            start,
+            variable,
+            step,
+            minimum,
+            maximum,
+        } = kind
+        else {
+            return Ok(Value::Nil);
+        };
+        let mut level: BTreeSet<Oid> = references(&self.evaluate(start)?).into_iter().collect();
+        let mut depth = 0_u64;
+        let step_from = |level: &BTreeSet<Oid>| -> Result<BTreeSet<Oid>> {
+            self.run.context.check()?;
+            let mut next = BTreeSet::new();
+            for oid in level {
+                let value = self.bind(variable, &Value::Reference(*oid), |inner| inner.evaluate(step))?;
+                next.extend(references(&value));
+            }
+            Ok(next)
+        };
+        // On a cycle a level comes back after some steps; whole rounds from there on change nothing.
+        let mut anchor = (level.clone(), 0_u64);
+        while depth < *minimum && !level.is_empty() {
+            level = step_from(&level)?;
+            depth = depth.saturating_add(1);
+            if level == anchor.0 {
+                let period = depth.saturating_sub(anchor.1).max(1);
+                let left = minimum.saturating_sub(depth);
+                depth = depth.saturating_add(left.saturating_sub(left % period));
+            } else if depth.is_power_of_two() {
+                anchor = (level.clone(), depth);
+            }
+        }
+        let mut reached = level.clone();
+        while !level.is_empty() && maximum.is_none_or(|maximum| depth < maximum) {
+            level = step_from(&level)?;
+            level.retain(|oid| reached.insert(*oid));
+            depth = depth.saturating_add(1);
+        }
+        Ok(Value::set(reached.into_iter().map(Value::Reference)))
+    }
+}
+
+/// The keys equal to one value.
+pub fn equal_range(value: Value) -> IndexRange {
+    IndexRange {
+        prefix: vec![value],
+        lower: Bound::Unbounded,
+        upper: Bound::Unbounded,
+    }
+}
+
+/// The objects a value refers to: itself, or the members of a collection.
+pub(super) fn references(value: &Value) -> Vec<Oid> {
+    match value {
+        Value::Reference(oid) => vec![*oid],
+        other => {
+            let members = other.as_members().unwrap_or_default();
+            members.iter().filter_map(Value::as_reference).collect()
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! Compiling bound expressions to closures.
+
+mod attribute;
+mod compare;
+mod compiler;
+mod typed;
+
+pub use attribute::Attribute;
+pub use compiler::{Compiler, Datum, Floats, General, Ints, References, Row, Test, Typed, evaluate};
+
+use compiler::evaluate_truth;

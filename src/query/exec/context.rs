@@ -1,0 +1,282 @@
+//! What a running query has beside its operators: the state it reads, its parameters, limits and counters.
+
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Instant;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::batch::Batch;
+use crate::error::{Error, Result};
+use crate::object::{ClassId, Layout, Oid, Record, Timestamp, Value, ValueRef};
+use crate::query::function::Call;
+use crate::query::plan::ColumnId;
+use crate::read::Reader;
+
+/// What all parts of a running statement read; lives as long as the statement runs.
+#[derive(Clone)]
+pub struct Shared {
+    /// The state that is read.
+    pub reader: Arc<dyn Reader>,
+    /// The values of the statement's parameters, in its order.
+    pub parameters: Arc<[Value]>,
+    /// The time of the statement.
+    pub now: Timestamp,
+}
+
+/// The limits of a query.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Set by another thread to stop the query; looked at for every batch.
+    pub cancel: Arc<AtomicBool>,
+    /// Set when the transaction the query reads in has ended; its rows then give [`Error::Closed`].
+    pub ended: Arc<AtomicBool>,
+    /// When the query gives up.
+    pub deadline: Option<Instant>,
+    /// The bytes that sorting, grouping, joining and `distinct` may hold together.
+    pub memory: usize,
+    /// The time `now()` gives.
+    pub now: Timestamp,
+}
+
+impl Default for Options {
+    /// No deadline, 64 MiB, and the time of the call.
+    fn default() -> Self {
+        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+        let micros = now.map_or(0, |since| i64::try_from(since.as_micros()).unwrap_or(i64::MAX));
+        Options {
+            cancel: Arc::default(),
+            ended: Arc::default(),
+            deadline: None,
+            memory: 64 * 1024 * 1024,
+            now: Timestamp(micros),
+        }
+    }
+}
+
+/// What a query has read so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Rows given out.
+    pub rows: u64,
+    /// Objects read.
+    pub objects: u64,
+    /// Bytes of their bodies.
+    pub bytes: u64,
+    /// Entries read from indexes.
+    pub index_entries: u64,
+    /// The most bytes held at once by operators that hold rows.
+    pub peak_memory: u64,
+}
+
+/// Counters and limits of one running query.
+#[derive(Debug)]
+pub struct Context {
+    options: Options,
+    statistics: Cell<Statistics>,
+    held: Cell<usize>,
+    /// The results of subqueries that depend on nothing outside, by number.
+    subqueries: RefCell<FxHashMap<u32, Arc<Answer>>>,
+}
+
+/// The rows of a subquery that is evaluated once.
+#[derive(Debug)]
+pub struct Answer {
+    /// The values of its rows.
+    pub values: Arc<[Value]>,
+    /// The same as a set, made at the first look-up.
+    pub set: OnceLock<FxHashSet<Value>>,
+    /// Whether one is nil.
+    pub has_nil: bool,
+}
+
+impl Context {
+    /// A context that has read nothing.
+    pub fn new(options: Options) -> Context {
+        Context {
+            options,
+            statistics: Cell::default(),
+            held: Cell::new(0),
+            subqueries: RefCell::default(),
+        }
+    }
+
+    /// What has been read so far.
+    pub fn statistics(&self) -> Statistics {
+        self.statistics.get()
+    }
+
+    fn count(&self, change: impl FnOnce(&mut Statistics)) {
+        let mut statistics = self.statistics.get();
+        change(&mut statistics);
+        self.statistics.set(statistics);
+    }
+
+    /// Counts rows given out.
+    pub fn count_rows(&self, rows: usize) {
+        self.count(|s| s.rows = s.rows.saturating_add(rows as u64));
+    }
+
+    /// Counts objects read, and the bytes of their bodies.
+    pub fn count_objects(&self, objects: usize, bytes: usize) {
+        self.count(|s| {
+            s.objects = s.objects.saturating_add(objects as u64);
+            s.bytes = s.bytes.saturating_add(bytes as u64);
+        });
+    }
+
+    /// Counts index entries read.
+    pub fn count_index_entries(&self, entries: usize) {
+        self.count(|s| s.index_entries = s.index_entries.saturating_add(entries as u64));
+    }
+
+    /// Fails if the query was cancelled, its time is over, or its transaction has ended. Called once a batch.
+    pub fn check(&self) -> Result<()> {
+        if self.options.cancel.load(Ordering::Relaxed) {
+            return Err(Error::Cancelled("the query was cancelled".into()));
+        }
+        if self.options.ended.load(Ordering::Acquire) {
+            return Err(Error::Closed(
+                "the transaction these rows belong to has ended; read them before it ends".into(),
+            ));
+        }
+        match self.options.deadline {
+            Some(deadline) if Instant::now() >= deadline => Err(Error::Cancelled(
+                "the query took longer than its deadline allows".into(),
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    /// Reserves memory for what `operator` holds; an error that names it if the query's budget is used up.
+    pub fn hold(&self, operator: &str, bytes: usize) -> Result<()> {
+        let held = self.held.get().saturating_add(bytes);
+        if held > self.options.memory {
+            return Err(Error::Limit(format!(
+                "the query is over budget: {operator} needs more than the {} bytes a query may hold; ask for \
+                 fewer rows or raise the memory limit",
+                self.options.memory
+            )));
+        }
+        self.held.set(held);
+        self.count(|s| s.peak_memory = s.peak_memory.max(held as u64));
+        Ok(())
+    }
+
+    /// Gives back memory that was reserved.
+    pub fn release(&self, bytes: usize) {
+        self.held.set(self.held.get().saturating_sub(bytes));
+    }
+
+    /// The answer of the subquery `number`, worked out by `run` at its first use.
+    pub fn answer(&self, number: u32, run: impl FnOnce() -> Result<Answer>) -> Result<Arc<Answer>> {
+        if let Some(answer) = self.subqueries.borrow().get(&number) {
+            return Ok(Arc::clone(answer));
+        }
+        let answer = Arc::new(run()?);
+        self.subqueries.borrow_mut().insert(number, Arc::clone(&answer));
+        Ok(answer)
+    }
+}
+
+/// One run of operators: everything they read, and the rows around them.
+#[derive(Clone, Copy)]
+pub struct Run<'r, 'a> {
+    /// What is read.
+    pub shared: &'a Shared,
+    /// Counters and limits.
+    pub context: &'r Context,
+    /// The rows and variables around a subquery or the right side of an `Apply`.
+    pub outer: Option<&'r Scope<'r, 'a>>,
+}
+
+/// Where an expression finds its columns: innermost first.
+#[derive(Clone, Copy)]
+pub struct Scope<'r, 'a> {
+    /// What is innermost.
+    pub here: Place<'r, 'a>,
+    /// What is around it.
+    pub parent: Option<&'r Scope<'r, 'a>>,
+}
+
+/// A part of a [`Scope`].
+#[derive(Clone, Copy)]
+pub enum Place<'r, 'a> {
+    /// A row of a batch.
+    Row(&'r Batch<'a>, usize),
+    /// A variable of a quantifier, member filter, mapping or closure.
+    Variable(ColumnId, &'r Value),
+}
+
+impl<'r, 'a> Scope<'r, 'a> {
+    /// The value of a column, borrowed; `None` if the scope does not have it.
+    pub fn value(&self, column: ColumnId) -> Option<ValueRef<'r>> {
+        let mut scope = Some(self);
+        while let Some(current) = scope {
+            match current.here {
+                Place::Row(batch, row) => {
+                    if let Some(cells) = batch.position(column).and_then(|at| batch.column(at)) {
+                        return Some(cells.value(row));
+                    }
+                }
+                Place::Variable(id, value) if id == column => return Some(value.as_ref()),
+                Place::Variable(..) => {}
+            }
+            scope = current.parent;
+        }
+        None
+    }
+
+    /// The record in an object column; `None` if it has none here.
+    pub fn record(&self, column: ColumnId) -> Option<&'r Record<'a>> {
+        let mut scope = Some(self);
+        while let Some(current) = scope {
+            match current.here {
+                Place::Row(batch, row) => {
+                    if let Some(cells) = batch.position(column).and_then(|at| batch.column(at)) {
+                        return cells.record(row);
+                    }
+                }
+                Place::Variable(id, _) if id == column => return None,
+                Place::Variable(..) => {}
+            }
+            scope = current.parent;
+        }
+        None
+    }
+}
+
+impl<'a> Run<'_, 'a> {
+    /// The state that is read.
+    pub fn reader(&self) -> &'a dyn Reader {
+        &*self.shared.reader
+    }
+
+    /// What functions of the library may use.
+    pub fn call(&self) -> Call<'a> {
+        Call {
+            reader: self.reader(),
+            now: self.shared.now,
+        }
+    }
+
+    /// The layout of a class.
+    pub fn layout(&self, class: ClassId) -> Option<&'a Layout> {
+        self.reader()
+            .catalog()
+            .classes
+            .get(&class)
+            .map(|class| &*class.layout)
+    }
+
+    /// Reads one object outside of the batches.
+    pub fn object(&self, oid: Oid) -> Result<Option<Record<'a>>> {
+        let record = self.reader().object(oid)?;
+        if let Some(record) = &record {
+            self.context.count_objects(1, record.body.len());
+        }
+        Ok(record)
+    }
+}
