@@ -1,18 +1,49 @@
 //! The entry points: scripts, statements and queries.
 
+use super::failure::query_error;
+use super::input::{Expected, Failure, Input, Parsed, State};
+use super::statement::statement;
 use crate::error::{QueryError, QueryErrorCode, Span};
-use crate::query::ast::{Query, Statement};
+use crate::query::ast::{Query, Statement, StatementKind};
+use crate::query::token::{TokenKind, tokenize};
 
 /// Parses a whole script: statements that end with `;` (the last may omit it).
 ///
 /// # Errors
 /// The first error in the text; its span is in bytes of `text`, and line and column are filled in.
 pub fn parse_script(text: &str) -> Result<Vec<Statement>, QueryError> {
-    Err(QueryError::new(
-        QueryErrorCode::Unsupported,
-        Span::new(0, text.len()),
-        "not yet",
-    ))
+    let tokens = tokenize(text).map_err(|failed| failed.error.locate(text))?;
+    let state = State::new(text, &tokens);
+    match script(state.input()) {
+        Ok((_, statements)) => Ok(statements),
+        Err(nom::Err::Error(failure) | nom::Err::Failure(failure)) => {
+            Err(query_error(state.input(), failure).locate(text))
+        }
+        Err(nom::Err::Incomplete(_)) => Err(query_error(state.input(), Failure::Expected(None)).locate(text)),
+    }
+}
+
+/// ```ebnf
+/// script = { ";" } [ statement { ";" { ";" } statement } { ";" } ] ;
+/// ```
+pub(super) fn script(input: Input<'_>) -> Parsed<'_, Vec<Statement>> {
+    let mut input = input;
+    let mut statements = Vec::new();
+    loop {
+        while input.is(TokenKind::Semicolon) {
+            input = input.ahead(1);
+        }
+        if input.is(TokenKind::End) {
+            return Ok((input, statements));
+        }
+        input.state.statement_start.set(input.at);
+        let (rest, next) = statement(input)?;
+        statements.push(next);
+        if !matches!(rest.kind(), TokenKind::Semicolon | TokenKind::End) {
+            return rest.fail(Expected::Text(";"));
+        }
+        input = rest;
+    }
 }
 
 /// Parses one statement, with or without its `;`.
@@ -20,11 +51,18 @@ pub fn parse_script(text: &str) -> Result<Vec<Statement>, QueryError> {
 /// # Errors
 /// As [`parse_script`]; also if there is none, or more than one.
 pub fn parse_statement(text: &str) -> Result<Statement, QueryError> {
-    Err(QueryError::new(
-        QueryErrorCode::Unsupported,
-        Span::new(0, text.len()),
-        "not yet",
-    ))
+    let mut statements = parse_script(text)?.into_iter();
+    let Some(first) = statements.next() else {
+        let span = Span::new(text.len(), text.len());
+        return Err(QueryError::new(QueryErrorCode::Syntax, span, "there is no statement").locate(text));
+    };
+    match statements.next() {
+        None => Ok(first),
+        Some(second) => {
+            let message = "one statement is expected, and here begins another";
+            Err(QueryError::new(QueryErrorCode::Syntax, second.span, message).locate(text))
+        }
+    }
 }
 
 /// Parses one query, with or without a `;`.
@@ -32,15 +70,56 @@ pub fn parse_statement(text: &str) -> Result<Statement, QueryError> {
 /// # Errors
 /// As [`parse_statement`]; also if the statement is none that only reads.
 pub fn parse_query(text: &str) -> Result<Query, QueryError> {
-    Err(QueryError::new(
-        QueryErrorCode::Unsupported,
-        Span::new(0, text.len()),
-        "not yet",
-    ))
+    let statement = parse_statement(text)?;
+    match statement.kind {
+        StatementKind::Query(query) => Ok(*query),
+        _ => {
+            let message = "a query is expected: `select ..`, or an expression";
+            Err(QueryError::new(QueryErrorCode::Syntax, statement.span, message).locate(text))
+        }
+    }
 }
 
 /// Whether the text ends inside a string, comment, backquotes or bracket, or lacks the `;` of its last statement: a
 /// shell then reads another line.
 pub fn needs_more(text: &str) -> bool {
-    !text.trim_end().ends_with(';')
+    match tokenize(text) {
+        Err(failed) => failed.open,
+        Ok(read) => {
+            let mut last = read.tokens.iter().rev().skip(1);
+            last.next()
+                .is_some_and(|token| token.kind != TokenKind::Semicolon)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_knows_when_to_read_on() {
+        for text in [
+            "select 1",
+            "select '",
+            "select 1; select",
+            "/* a",
+            "select (1",
+            "select `a;",
+        ] {
+            assert!(needs_more(text), "{text}");
+        }
+        for text in [
+            "",
+            " ",
+            "-- a",
+            "select 1;",
+            "select 1; -- a",
+            "select ';';",
+            "select 1 ? 2",
+            "select (1;",
+        ] {
+            assert!(!needs_more(text), "{text}");
+        }
+    }
 }
