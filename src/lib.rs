@@ -26,6 +26,12 @@ mod transaction;
 mod view;
 mod write_set;
 
+/// The query language as text and as trees, for tools: highlighters, formatters, query builders.
+pub mod oql {
+    pub use crate::query::ast::*;
+    pub use crate::query::{RESERVED, caret, needs_more, parse_query, parse_script, parse_statement};
+}
+
 pub use access::{Extent, StoredObject};
 pub use catalog::{AttributeDefinition, ClassDefinition as Class, IndexDefinition};
 pub use commit::{Durability, Isolation};

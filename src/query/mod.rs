@@ -2,6 +2,7 @@
 
 pub mod ast;
 mod bind;
+mod caret;
 mod engine;
 mod eval;
 mod exec;
@@ -12,5 +13,8 @@ mod parser;
 mod plan;
 mod token;
 
+pub use caret::caret;
 pub use engine::{Engine, Rows};
 pub use parameters::Parameters;
+pub use parser::{needs_more, parse_query, parse_script, parse_statement};
+pub use token::RESERVED;

@@ -75,15 +75,17 @@ pub(super) fn collection_type(input: Input<'_>) -> Parsed<'_, Type> {
     } else if input.is_word("bag") {
         Type::bag
     } else {
-        return cut(COLLECTION_TYPE, |input: Input<'_>| {
-            input.fail(Expected::Rule("a type"))
-        })(input);
+        return cut(COLLECTION_TYPE, no_collection_type)(input);
     };
     let (input, (_, member, _)) = cut(
         COLLECTION_TYPE,
         (symbol(TokenKind::Less), type_name, symbol(TokenKind::Greater)),
     )(input.ahead(1))?;
     Ok((input, build(member.r#type)))
+}
+
+fn no_collection_type(input: Input<'_>) -> Parsed<'_, Type> {
+    input.fail(Expected::Rule("the type of a collection"))
 }
 
 /// ```ebnf
