@@ -1,1 +1,7 @@
-//! Tests of the executor.
+//! Tests of the executor, over a store in memory.
+
+mod closures;
+mod joins;
+mod limits;
+mod operators;
+mod store;
