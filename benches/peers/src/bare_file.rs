@@ -52,7 +52,11 @@ impl BareFile {
             }
         }
         file.sync_all()?;
-        Ok(BareFile { file, state: Mutex::default(), synced: Condvar::new() })
+        Ok(BareFile {
+            file,
+            state: Mutex::default(),
+            synced: Condvar::new(),
+        })
     }
 
     /// Appends a record; it is on the disk when this returns.

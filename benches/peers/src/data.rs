@@ -100,7 +100,9 @@ fn word(body: &[u8], at: usize) -> u64 {
 
 /// What one item adds to the digest of a whole store.
 pub fn digest(key: u64, next: u64, value: i64, payload: &[u8]) -> u64 {
-    let mut sum = scramble(key).wrapping_add(scramble(next ^ 0x55)).wrapping_add(value as u64);
+    let mut sum = scramble(key)
+        .wrapping_add(scramble(next ^ 0x55))
+        .wrapping_add(value as u64);
     for chunk in payload.chunks(8) {
         let mut word = [0; 8];
         word[..chunk.len()].copy_from_slice(chunk);

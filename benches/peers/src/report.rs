@@ -90,7 +90,12 @@ pub struct Report {
 impl Row {
     /// A peer that has run no round yet.
     pub fn new(peer: impl Into<String>) -> Row {
-        Row { peer: peer.into(), operations: 0, verified: true, rounds: Vec::new() }
+        Row {
+            peer: peer.into(),
+            operations: 0,
+            verified: true,
+            rounds: Vec::new(),
+        }
     }
 
     /// Adds a round of `operations` that took `taken`.
@@ -104,7 +109,12 @@ impl Row {
 impl Duel {
     /// Work that nobody has done yet.
     pub fn new(work: impl Into<String>, clock: Clock, unit: Unit) -> Duel {
-        Duel { work: work.into(), clock, unit, rows: Vec::new() }
+        Duel {
+            work: work.into(),
+            clock,
+            unit,
+            rows: Vec::new(),
+        }
     }
 
     fn times(&self, row: &Row) -> Vec<f64> {
@@ -116,7 +126,9 @@ impl Duel {
     }
 
     fn verified(&self, peer: &str) -> Option<&Row> {
-        self.rows.iter().find(|row| row.peer == peer && row.verified && !row.rounds.is_empty())
+        self.rows
+            .iter()
+            .find(|row| row.peer == peer && row.verified && !row.rounds.is_empty())
     }
 
     /// How many times longer `slow` takes than `fast`: the median of the ratios of the same round.
@@ -200,7 +212,12 @@ impl Report {
             (Some(measured), Bound::AtMost(most)) => measured <= most,
             (Some(measured), Bound::AtLeast(least)) => measured >= least,
         };
-        self.marks.push(Mark { text: text.into(), measured, bound, reached });
+        self.marks.push(Mark {
+            text: text.into(),
+            measured,
+            bound,
+            reached,
+        });
     }
 
     /// Prints all marks.
@@ -211,9 +228,14 @@ impl Report {
                 Bound::AtMost(bound) => ("at most", bound),
                 Bound::AtLeast(bound) => ("at least", bound),
             };
-            let measured = mark.measured.map_or("-".into(), |measured| format!("{measured:.2}"));
+            let measured = mark
+                .measured
+                .map_or("-".into(), |measured| format!("{measured:.2}"));
             let reached = if mark.reached { "reached" } else { "NOT REACHED" };
-            println!("  {:<62} {word:>8} {bound:>6} {measured:>9}  {reached}", mark.text);
+            println!(
+                "  {:<62} {word:>8} {bound:>6} {measured:>9}  {reached}",
+                mark.text
+            );
         }
     }
 }

@@ -46,7 +46,10 @@ struct Peer64 {
 /// Runs the circuit.
 pub fn run(settings: &Settings, report: &mut Report) -> Result<()> {
     let items = Items::new(BODIES, settings.seed);
-    let bodies: Vec<Vec<u8>> = items.keys().map(|key| items.body(key, items.value(key))).collect();
+    let bodies: Vec<Vec<u8>> = items
+        .keys()
+        .map(|key| items.body(key, items.value(key)))
+        .collect();
     let peers = create(&settings.directory("commit")?)?;
     let mut duels: Vec<Duel> = Vec::new();
     for threads in THREADS {
@@ -84,29 +87,62 @@ pub fn run(settings: &Settings, report: &mut Report) -> Result<()> {
 }
 
 fn mark(report: &mut Report) {
-    let (Some(last), Some(first)) = (report.duels.last(), report.duels.iter().rev().nth(THREADS.len() - 1)) else {
+    let (Some(last), Some(first)) = (
+        report.duels.last(),
+        report.duels.iter().rev().nth(THREADS.len() - 1),
+    ) else {
         return;
     };
     let share = last.ratio(BARE, OLIVINE);
     let faster = [SQLITE, "LMDB"].map(|peer| (peer, last.ratio(peer, OLIVINE)));
     let sync = first.median(BARE);
     if let Some(sync) = sync {
-        println!("\n  one append and fdatasync on the fallocated file takes {:.2} ms", sync * 1e3);
+        println!(
+            "\n  one append and fdatasync on the fallocated file takes {:.2} ms",
+            sync * 1e3
+        );
     }
-    report.mark("durable commits, 64 threads, part of the fallocated bare file", share, Bound::AtLeast(0.5));
+    report.mark(
+        "durable commits, 64 threads, part of the fallocated bare file",
+        share,
+        Bound::AtLeast(0.5),
+    );
     for (peer, faster) in faster {
-        report.mark(format!("durable commits, 64 threads, faster than {peer}"), faster, Bound::AtLeast(20.0));
+        report.mark(
+            format!("durable commits, 64 threads, faster than {peer}"),
+            faster,
+            Bound::AtLeast(20.0),
+        );
     }
 }
 
 fn create(directory: &Path) -> Result<Vec<Peer64>> {
-    let peer = |name, store| Peer64 { name, store, keys: AtomicU64::new(0) };
+    let peer = |name, store| Peer64 {
+        name,
+        store,
+        keys: AtomicU64::new(0),
+    };
     let sqlite = Sqlite::create(&directory.join("sqlite.db"), SqliteSync::Full)?;
     Ok(vec![
-        peer(OLIVINE, Box::new(InOlivine(Olivine::create(&directory.join("olivine"))?)) as Box<dyn Commits>),
-        peer(BARE, Box::new(BareFile::create(&directory.join("fallocated"), Blocks::Allocated)?)),
-        peer(ZEROED, Box::new(BareFile::create(&directory.join("zeroed"), Blocks::Written)?)),
-        peer("LMDB", Box::new(InLmdb(Lmdb::create(&directory.join("lmdb"), LmdbSync::Always)?))),
+        peer(
+            OLIVINE,
+            Box::new(InOlivine(Olivine::create(&directory.join("olivine"))?)) as Box<dyn Commits>,
+        ),
+        peer(
+            BARE,
+            Box::new(BareFile::create(
+                &directory.join("fallocated"),
+                Blocks::Allocated,
+            )?),
+        ),
+        peer(
+            ZEROED,
+            Box::new(BareFile::create(&directory.join("zeroed"), Blocks::Written)?),
+        ),
+        peer(
+            "LMDB",
+            Box::new(InLmdb(Lmdb::create(&directory.join("lmdb"), LmdbSync::Always)?)),
+        ),
         peer("fjall", Box::new(InLsm(Lsm::create(&directory.join("fjall"))?))),
         peer(SQLITE, Box::new(InSqlite(Mutex::new(sqlite)))),
     ])
@@ -130,7 +166,9 @@ fn commit_for(duration: Duration, threads: usize, peer: &Peer64, bodies: &[Vec<u
     std::thread::scope(|scope| {
         let threads: Vec<_> = (0..threads).map(|_| scope.spawn(work)).collect();
         threads.into_iter().try_for_each(|thread| {
-            thread.join().map_err(|_| anyhow::anyhow!("a committing thread panicked"))?
+            thread
+                .join()
+                .map_err(|_| anyhow::anyhow!("a committing thread panicked"))?
         })
     })?;
     Ok(count.into_inner())
@@ -140,11 +178,17 @@ fn commit_for(duration: Duration, threads: usize, peer: &Peer64, bodies: &[Vec<u
 fn check(peer: &Peer64, bodies: &[Vec<u8>]) -> Result<()> {
     let acknowledged = peer.keys.load(Ordering::Relaxed);
     let found = peer.store.count()?;
-    ensure!(found == acknowledged, "{acknowledged} commits were acknowledged, {found} objects found");
+    ensure!(
+        found == acknowledged,
+        "{acknowledged} commits were acknowledged, {found} objects found"
+    );
     let part = |key: u64| digest_of(key, &bodies[key as usize % bodies.len()]);
     let expected = (0..acknowledged).map(part).fold(0, u64::wrapping_add);
     let digest = peer.store.digest()?;
-    ensure!(digest.is_none_or(|digest| digest == expected), "the objects are not the ones committed");
+    ensure!(
+        digest.is_none_or(|digest| digest == expected),
+        "the objects are not the ones committed"
+    );
     Ok(())
 }
 

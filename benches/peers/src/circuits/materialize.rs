@@ -51,17 +51,32 @@ pub fn run(settings: &Settings, report: &mut Report) -> Result<()> {
     let directory = settings.directory("materialize")?;
     let peers: Vec<Box<dyn People>> = vec![
         Box::new(InOlivine::load(&directory.join("olivine"), &people)?),
-        Box::new(InMap(people.iter().cloned().zip(0..).map(|(person, key)| (key, person)).collect())),
+        Box::new(InMap(
+            people
+                .iter()
+                .cloned()
+                .zip(0..)
+                .map(|(person, key)| (key, person))
+                .collect(),
+        )),
         Box::new(InLmdb::load(&directory.join("lmdb"), &people)?),
         Box::new(InSqlite::load(&directory.join("sqlite.db"), &people)?),
     ];
     let scanned = scan(&people, &peers, settings.rounds);
     let faster = scanned.ratio("HashMap", OLIVINE);
-    report.mark("typed objects, scanning, faster than HashMap clones", faster, Bound::AtLeast(2.0));
+    report.mark(
+        "typed objects, scanning, faster than HashMap clones",
+        faster,
+        Bound::AtLeast(2.0),
+    );
     report.add(scanned);
     let random = at_random(&people, &peers, settings);
     let faster = random.ratio("HashMap", OLIVINE);
-    report.mark("typed objects, at random, faster than HashMap clones", faster, Bound::AtLeast(1.0));
+    report.mark(
+        "typed objects, at random, faster than HashMap clones",
+        faster,
+        Bound::AtLeast(1.0),
+    );
     report.add(random);
     Ok(())
 }
@@ -102,7 +117,9 @@ fn scan(people: &[Plain], peers: &[Box<dyn People>], rounds: usize) -> Duel {
 
 fn at_random(people: &[Plain], peers: &[Box<dyn People>], settings: &Settings) -> Duel {
     let mut random = Random::new(settings.seed ^ 0x7261_6e64);
-    let keys: Vec<u64> = (0..people.len() * 2).map(|_| random.below(people.len() as u64)).collect();
+    let keys: Vec<u64> = (0..people.len() * 2)
+        .map(|_| random.below(people.len() as u64))
+        .collect();
     let work = "materialize: struct of a string and 4 references, at random";
     let mut duel = Duel::new(work, Clock::Thread, Unit::NanosecondsAnObject);
     duel.rows = peers.iter().map(|peer| Row::new(peer.name())).collect();
@@ -122,7 +139,11 @@ struct InMap(HashMap<u64, Plain>);
 
 impl InMap {
     fn get(&self, key: u64) -> Result<u64> {
-        let person = self.0.get(&key).ok_or_else(|| anyhow!("no person {key}"))?.clone();
+        let person = self
+            .0
+            .get(&key)
+            .ok_or_else(|| anyhow!("no person {key}"))?
+            .clone();
         Ok(sum_of_plain(&black_box(person)))
     }
 }
@@ -137,11 +158,13 @@ impl People for InMap {
     }
 
     fn at(&self, keys: &[u64]) -> Result<u64> {
-        keys.iter().try_fold(0u64, |sum, key| Ok(sum.wrapping_add(self.get(*key)?)))
+        keys.iter()
+            .try_fold(0u64, |sum, key| Ok(sum.wrapping_add(self.get(*key)?)))
     }
 
     fn scan(&self, limit: usize) -> Result<(usize, u64)> {
-        let sum = (0..limit as u64).try_fold(0u64, |sum, key| anyhow::Ok(sum.wrapping_add(self.get(key)?)))?;
+        let sum =
+            (0..limit as u64).try_fold(0u64, |sum, key| anyhow::Ok(sum.wrapping_add(self.get(key)?)))?;
         Ok((self.0.len(), sum))
     }
 }
@@ -156,15 +179,32 @@ impl InOlivine {
         let database = open_olivine(path)?;
         database.define::<Person>()?;
         let mut probe = database.begin()?;
-        let first = probe.insert(&Person { name: String::new(), friends: Vec::new() })?.oid().to_bits() + 1;
+        let first = probe
+            .insert(&Person {
+                name: String::new(),
+                friends: Vec::new(),
+            })?
+            .oid()
+            .to_bits()
+            + 1;
         probe.rollback();
         let olivine = InOlivine { database, first };
         for (people, batch) in people.chunks(BATCH).zip(0u64..) {
             let mut transaction = begin_buffered(&olivine.database)?;
             for (person, at) in people.iter().zip(batch * BATCH as u64..) {
-                let friends = person.friends.iter().map(|key| olivine.reference(*key)).collect::<Result<_>>()?;
-                let reference = transaction.insert(&Person { name: person.name.clone(), friends })?;
-                ensure!(reference == olivine.reference(at)?, "an object has another number than the next");
+                let friends = person
+                    .friends
+                    .iter()
+                    .map(|key| olivine.reference(*key))
+                    .collect::<Result<_>>()?;
+                let reference = transaction.insert(&Person {
+                    name: person.name.clone(),
+                    friends,
+                })?;
+                ensure!(
+                    reference == olivine.reference(at)?,
+                    "an object has another number than the next"
+                );
             }
             transaction.commit()?;
         }
@@ -178,7 +218,13 @@ impl InOlivine {
 
     fn sum(&self, person: Person) -> u64 {
         let person = black_box(person);
-        sum_of(&person.name, person.friends.iter().map(|friend| friend.oid().to_bits() - self.first))
+        sum_of(
+            &person.name,
+            person
+                .friends
+                .iter()
+                .map(|friend| friend.oid().to_bits() - self.first),
+        )
     }
 }
 
@@ -194,7 +240,9 @@ impl People for InOlivine {
     fn at(&self, keys: &[u64]) -> Result<u64> {
         let snapshot = self.database.snapshot();
         keys.iter().try_fold(0u64, |sum, key| {
-            let person = snapshot.get(self.reference(*key)?)?.ok_or_else(|| anyhow!("no person {key}"))?;
+            let person = snapshot
+                .get(self.reference(*key)?)?
+                .ok_or_else(|| anyhow!("no person {key}"))?;
             Ok(sum.wrapping_add(self.sum(person)))
         })
     }
@@ -221,7 +269,7 @@ impl InLmdb {
         let mut transaction = environment.write_txn()?;
         let table = environment.create_database(&mut transaction, None)?;
         for (person, key) in people.iter().zip(0..) {
-            table.put(&mut transaction, &key, &to_bytes(person))?;
+            table.put(&mut transaction, &key, to_bytes(person).as_slice())?;
         }
         transaction.commit()?;
         Ok(InLmdb { environment, table })
@@ -238,7 +286,10 @@ fn to_bytes(person: &Plain) -> Vec<u8> {
 fn from_bytes(bytes: &[u8]) -> Result<Plain> {
     let (length, rest) = bytes.split_first().ok_or_else(|| anyhow!("an empty person"))?;
     let (name, friends) = rest.split_at(usize::from(*length));
-    Ok(Plain { name: std::str::from_utf8(name)?.to_owned(), friends: friends_from_bytes(friends) })
+    Ok(Plain {
+        name: std::str::from_utf8(name)?.to_owned(),
+        friends: friends_from_bytes(friends),
+    })
 }
 
 fn friends_to_bytes(friends: &[u64]) -> Vec<u8> {
@@ -262,7 +313,10 @@ impl People for InLmdb {
     fn at(&self, keys: &[u64]) -> Result<u64> {
         let transaction = self.environment.read_txn()?;
         keys.iter().try_fold(0u64, |sum, key| {
-            let bytes = self.table.get(&transaction, key)?.ok_or_else(|| anyhow!("no person {key}"))?;
+            let bytes = self
+                .table
+                .get(&transaction, key)?
+                .ok_or_else(|| anyhow!("no person {key}"))?;
             Ok(sum.wrapping_add(sum_of_plain(&black_box(from_bytes(bytes)?))))
         })
     }
@@ -284,12 +338,18 @@ struct InSqlite(rusqlite::Connection);
 impl InSqlite {
     fn load(path: &Path, people: &[Plain]) -> Result<Self> {
         let connection = open_sqlite(path)?;
-        connection.execute_batch("create table person(key integer primary key, name text not null, friends blob not null)")?;
+        connection.execute_batch(
+            "create table person(key integer primary key, name text not null, friends blob not null)",
+        )?;
         let transaction = connection.unchecked_transaction()?;
         {
             let mut insert = transaction.prepare("insert into person values (?1, ?2, ?3)")?;
             for (person, key) in people.iter().zip(0u64..) {
-                insert.execute(rusqlite::params![key, person.name, friends_to_bytes(&person.friends)])?;
+                insert.execute(rusqlite::params![
+                    key,
+                    person.name,
+                    friends_to_bytes(&person.friends)
+                ])?;
             }
         }
         transaction.commit()?;
@@ -299,7 +359,10 @@ impl InSqlite {
 
 fn sum_of_row(row: &rusqlite::Row<'_>) -> rusqlite::Result<u64> {
     let friends = friends_from_bytes(row.get_ref(1)?.as_blob()?);
-    Ok(sum_of_plain(&black_box(Plain { name: row.get(0)?, friends })))
+    Ok(sum_of_plain(&black_box(Plain {
+        name: row.get(0)?,
+        friends,
+    })))
 }
 
 impl People for InSqlite {
@@ -314,7 +377,9 @@ impl People for InSqlite {
     fn at(&self, keys: &[u64]) -> Result<u64> {
         let transaction = self.0.unchecked_transaction()?;
         let mut select = transaction.prepare("select name, friends from person where key = ?1")?;
-        keys.iter().try_fold(0u64, |sum, key| Ok(sum.wrapping_add(select.query_row([key], sum_of_row)?)))
+        keys.iter().try_fold(0u64, |sum, key| {
+            Ok(sum.wrapping_add(select.query_row([key], sum_of_row)?))
+        })
     }
 
     fn scan(&self, limit: usize) -> Result<(usize, u64)> {

@@ -16,19 +16,33 @@ const TRANSACTIONS: usize = 160;
 pub fn run(settings: &Settings, report: &mut Report) -> Result<()> {
     let items = Items::new(settings.objects, settings.seed);
     let mut peers = load_all(&settings.directory("overwrite")?, &items)?;
-    let rounds: Vec<Vec<Change>> = (0..settings.rounds).map(|round| changes(&items, settings.seed, round)).collect();
+    let rounds: Vec<Vec<Change>> = (0..settings.rounds)
+        .map(|round| changes(&items, settings.seed, round))
+        .collect();
     let work = "overwrite: random items, 1,000 a transaction, no sync";
     let started = Duel::new(work, Clock::Wall, Unit::ThousandObjectsASecond);
     let mut measured = duel(started, settings.rounds, &mut peers, |peer, round| {
         let part = part(rounds.get(round), peer.share());
         peer.overwrite(part, BATCH)?;
-        Ok(Done { operations: part.len(), found: 0, expected: 0 })
+        Ok(Done {
+            operations: part.len(),
+            found: 0,
+            expected: 0,
+        })
     });
     for (peer, row) in peers.iter().zip(&mut measured.rows) {
-        row.verified &= holds(peer.as_ref(), &items, &values_after(&items, &rounds, peer.as_ref()));
+        row.verified &= holds(
+            peer.as_ref(),
+            &items,
+            &values_after(&items, &rounds, peer.as_ref()),
+        );
     }
     let faster = measured.ratio(SQLITE, OLIVINE);
-    report.mark("random overwrite, 1,000 a transaction, faster than SQLite", faster, Bound::AtLeast(10.0));
+    report.mark(
+        "random overwrite, 1,000 a transaction, faster than SQLite",
+        faster,
+        Bound::AtLeast(10.0),
+    );
     report.add(measured);
     Ok(())
 }
@@ -37,7 +51,10 @@ fn changes(items: &Items, seed: u64, round: usize) -> Vec<Change> {
     let mut random = Random::new(seed ^ (round as u64 + 1) << 32);
     let mut change = || {
         let key = random.below(items.len() as u64);
-        Change { key, body: items.body(key, random.below(VALUES) as i64) }
+        Change {
+            key,
+            body: items.body(key, random.below(VALUES) as i64),
+        }
     };
     (0..TRANSACTIONS * BATCH).map(|_| change()).collect()
 }

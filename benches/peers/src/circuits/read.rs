@@ -36,9 +36,18 @@ fn works(items: &Items, seed: u64) -> Vec<(&'static str, Reads)> {
     let starts = READS / NEIGHBOURS as usize;
     vec![
         (RANDOM, Reads::Each(draw(count, READS))),
-        ("random read, hot set of 5,000", Reads::Each(draw(HOT_SET.min(count), READS))),
-        ("dependent read, next OID from the value", Reads::Chain(0, READS / 2)),
-        (NEAR, Reads::Neighbours(draw(count.saturating_sub(NEIGHBOURS).max(1), starts))),
+        (
+            "random read, hot set of 5,000",
+            Reads::Each(draw(HOT_SET.min(count), READS)),
+        ),
+        (
+            "dependent read, next OID from the value",
+            Reads::Chain(0, READS / 2),
+        ),
+        (
+            NEAR,
+            Reads::Neighbours(draw(count.saturating_sub(NEIGHBOURS).max(1), starts)),
+        ),
     ]
 }
 
@@ -55,17 +64,29 @@ fn measure(name: &str, reads: &Reads, items: &Items, peers: &mut [Box<dyn Peer>]
     duel(started, rounds, peers, |peer, _| {
         let part = parts.iter().find(|(share, ..)| *share == peer.share());
         let (_, part, expected) = part.ok_or_else(|| anyhow::anyhow!("no part of {}", peer.share()))?;
-        Ok(Done { operations: part.operations(), found: peer.read(part)?, expected: *expected })
+        Ok(Done {
+            operations: part.operations(),
+            found: peer.read(part)?,
+            expected: *expected,
+        })
     })
 }
 
 fn mark(name: &str, measured: &Duel, report: &mut Report) {
     if name == RANDOM {
         let bound = measured.ratio(OLIVINE, "Vec");
-        report.mark("random read by OID, times a Vec look-up", bound, Bound::AtMost(2.5));
+        report.mark(
+            "random read by OID, times a Vec look-up",
+            bound,
+            Bound::AtMost(2.5),
+        );
         for (peer, times) in [("LMDB", 2.0), ("fjall", 4.0), (SQLITE, 4.0)] {
             let faster = measured.ratio(peer, OLIVINE);
-            report.mark(format!("random read by OID, faster than {peer}"), faster, Bound::AtLeast(times));
+            report.mark(
+                format!("random read by OID, faster than {peer}"),
+                faster,
+                Bound::AtLeast(times),
+            );
         }
     }
     if name == NEAR {

@@ -20,7 +20,11 @@ pub fn run(settings: &Settings, report: &mut Report) -> Result<()> {
     peers.retain(|peer| holds(peer.as_ref(), &items, &values));
     let fresh = measure("freshly loaded", &values, &mut peers, settings.rounds);
     let faster = fresh.ratio(SQLITE, OLIVINE);
-    report.mark("extent scan with a predicate, faster than SQLite", faster, Bound::AtLeast(2.0));
+    report.mark(
+        "extent scan with a predicate, faster than SQLite",
+        faster,
+        Bound::AtLeast(2.0),
+    );
     report.add(fresh);
 
     let changes = half(&items, &mut values, settings.seed);
@@ -43,7 +47,11 @@ fn measure(state: &str, values: &[i64], peers: &mut [Box<dyn Peer>], rounds: usi
     let work = format!("scan: count of value > {ABOVE}, {state}");
     let started = Duel::new(work, Clock::Thread, Unit::NanosecondsAnObject);
     duel(started, rounds, peers, |peer, _| {
-        Ok(Done { operations: values.len(), found: peer.count_above(ABOVE)?, expected })
+        Ok(Done {
+            operations: values.len(),
+            found: peer.count_above(ABOVE)?,
+            expected,
+        })
     })
 }
 
@@ -60,7 +68,10 @@ fn half(items: &Items, values: &mut [i64], seed: u64) -> Vec<Change> {
         if let Some(place) = values.get_mut(key as usize) {
             *place = value;
         }
-        Change { key, body: items.body(key, value) }
+        Change {
+            key,
+            body: items.body(key, value),
+        }
     };
     keys.into_iter().map(&mut change).collect()
 }

@@ -52,7 +52,8 @@ impl Lmdb {
         let mut transaction = lmdb.environment.write_txn()?;
         for key in items.keys() {
             let body = items.body(key, items.value(key));
-            lmdb.table.put_with_flags(&mut transaction, PutFlags::APPEND, &key, &body)?;
+            lmdb.table
+                .put_with_flags(&mut transaction, PutFlags::APPEND, &key, &body)?;
         }
         transaction.commit()?;
         Ok(lmdb)
@@ -116,7 +117,10 @@ impl Peer for Lmdb {
 
     fn read(&self, reads: &Reads) -> Result<u64> {
         let transaction = self.environment.read_txn()?;
-        reads.run(&mut Reading { table: self.table, transaction })
+        reads.run(&mut Reading {
+            table: self.table,
+            transaction,
+        })
     }
 
     fn count_above(&self, bound: i64) -> Result<u64> {

@@ -25,7 +25,10 @@ const MEMTABLE: u64 = 16 << 20;
 impl Lsm {
     /// Opens a database in the new directory `path`.
     pub fn create(path: &Path) -> Result<Lsm> {
-        let database = Database::builder(path).cache_size(CACHE).worker_threads(1).open()?;
+        let database = Database::builder(path)
+            .cache_size(CACHE)
+            .worker_threads(1)
+            .open()?;
         let keyspace = database.keyspace("items", settings)?;
         Ok(Lsm { database, keyspace })
     }
@@ -96,7 +99,10 @@ impl Peer for Lsm {
 
     fn read(&self, reads: &Reads) -> Result<u64> {
         let snapshot = self.database.snapshot();
-        reads.run(&mut Reading { keyspace: &self.keyspace, snapshot })
+        reads.run(&mut Reading {
+            keyspace: &self.keyspace,
+            snapshot,
+        })
     }
 
     fn count_above(&self, bound: i64) -> Result<u64> {

@@ -92,10 +92,17 @@ impl Olivine {
         let mut probe = database.begin()?;
         let oid = Oid::from_bits(1).ok_or_else(|| anyhow!("no object 1"))?;
         let payload = Bytes::new(&[]);
-        let probe_item = NewItem { next: Ref::from_oid(oid), value: 0, payload };
+        let probe_item = NewItem {
+            next: Ref::from_oid(oid),
+            value: 0,
+            payload,
+        };
         let first = probe.insert(&probe_item)?.oid().to_bits() + 1;
         probe.rollback();
-        Ok(Olivine { database, keys: Keys { first } })
+        Ok(Olivine {
+            database,
+            keys: Keys { first },
+        })
     }
 
     /// Holds all items, inserted in key order.
@@ -106,7 +113,10 @@ impl Olivine {
             let mut transaction = begin_buffered(&olivine.database)?;
             for key in keys {
                 let reference = olivine.insert(&mut transaction, &items.body(*key, items.value(*key)))?;
-                ensure!(olivine.keys.key(reference) == *key, "an object has another number than the next");
+                ensure!(
+                    olivine.keys.key(reference) == *key,
+                    "an object has another number than the next"
+                );
             }
             transaction.commit()?;
         }
@@ -123,6 +133,12 @@ impl Olivine {
             value: value_of(body),
             payload: Bytes::new(&body[HEAD..]),
         })
+    }
+
+    /// How many items it holds.
+    pub fn count(&self) -> Result<u64> {
+        let items = self.database.snapshot().extent::<Item>()?;
+        items.map(|item| Ok(item.map(|_| 1)?)).sum()
     }
 
     /// Commits one item and waits for the disk.
@@ -165,7 +181,10 @@ impl Peer for Olivine {
     }
 
     fn read(&self, reads: &Reads) -> Result<u64> {
-        reads.run(&mut Reading { snapshot: self.database.snapshot(), keys: self.keys })
+        reads.run(&mut Reading {
+            snapshot: self.database.snapshot(),
+            keys: self.keys,
+        })
     }
 
     fn count_above(&self, bound: i64) -> Result<u64> {

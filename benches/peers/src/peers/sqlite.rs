@@ -112,7 +112,9 @@ impl Peer for Sqlite {
     }
 
     fn count_above(&self, bound: i64) -> Result<u64> {
-        let mut count = self.0.prepare_cached("select count(*) from item where value > ?1")?;
+        let mut count = self
+            .0
+            .prepare_cached("select count(*) from item where value > ?1")?;
         Ok(count.query_row([bound], |row| row.get(0))?)
     }
 
@@ -120,8 +122,8 @@ impl Peer for Sqlite {
         for changes in changes.chunks(batch) {
             let transaction = self.0.transaction()?;
             {
-                let mut update =
-                    transaction.prepare_cached("update item set next = ?2, value = ?3, payload = ?4 where key = ?1")?;
+                let mut update = transaction
+                    .prepare_cached("update item set next = ?2, value = ?3, payload = ?4 where key = ?1")?;
                 for Change { key, body } in changes {
                     update.execute(params![key, next_of(body), value_of(body), &body[HEAD..]])?;
                 }
