@@ -278,3 +278,117 @@ pub fn successor(mut key: Vec<u8>) -> Option<Vec<u8>> {
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cmp::Ordering;
+
+    use super::*;
+    use crate::object::arbitrary::{Random, near_numbers, value};
+
+    fn key(value: &Value, descending: bool) -> Vec<u8> {
+        let mut key = Vec::new();
+        encode_component(value.as_ref(), descending, &mut key).unwrap();
+        key
+    }
+
+    fn check(a: &Value, b: &Value) {
+        let order = a.cmp(b);
+        let (ascending_a, ascending_b) = (key(a, false), key(b, false));
+        assert_eq!(
+            ascending_a.cmp(&ascending_b),
+            order,
+            "{a} and {b}: {ascending_a:x?} and {ascending_b:x?}"
+        );
+        let (descending_a, descending_b) = (key(a, true), key(b, true));
+        assert_eq!(descending_b.cmp(&descending_a), order, "{a} and {b}, descending");
+        if order != Ordering::Equal {
+            assert!(!ascending_a.starts_with(&ascending_b), "{b} begins {a}");
+            assert!(
+                !descending_a.starts_with(&descending_b),
+                "{b} begins {a}, descending"
+            );
+        }
+    }
+
+    #[test]
+    fn keys_have_the_order_of_values_and_are_free_of_prefixes() {
+        let mut random = Random::new("key");
+        for _ in 0..30_000 {
+            let (a, b) = near_numbers(&mut random);
+            check(&a, &b);
+            check(&b, &a);
+            check(&value(&mut random), &value(&mut random));
+        }
+    }
+
+    #[test]
+    fn common_keys_are_short() {
+        assert_eq!(key(&Value::Int(0), false).len(), 2);
+        assert_eq!(key(&Value::Int(1), false).len(), 3);
+        assert!(key(&Value::Int(1_000_000), false).len() <= 6);
+        assert!(key(&Value::Int(-123_456_789_012), false).len() <= 9);
+        assert_eq!(key(&Value::Float(0.1), false).len(), 10);
+        assert!(key(&Value::Int(i64::MAX), false).len() <= 14);
+        assert!(key(&Value::Decimal("12.99".parse().unwrap()), false).len() <= 14);
+        assert_eq!(key(&"abc".into(), false).len(), 5);
+    }
+
+    #[test]
+    fn long_unique_keys_are_hashed_and_cannot_be_taken_for_short_ones() {
+        let short = key(&"0123456789abcdef".into(), false);
+        assert_eq!(unique_key(&short, [7; 16]).as_slice(), short);
+        let long = key(&"0123456789abcdefg".into(), false);
+        let hashed = unique_key(&long, [7; 16]);
+        assert_eq!((hashed.len(), hashed[0]), (17, HASHED));
+        assert_ne!(hashed, unique_key(&long, [8; 16]));
+        assert_ne!(
+            hashed,
+            unique_key(&key(&"0123456789abcdefh".into(), false), [7; 16])
+        );
+    }
+
+    fn bound_holds(value: &Value, lower: &Bound<Value>, upper: &Bound<Value>) -> bool {
+        use std::ops::RangeBounds;
+        (lower.as_ref(), upper.as_ref()).contains(&value)
+    }
+
+    #[test]
+    fn ranges_hold_exactly_the_keys_within_their_bounds() {
+        let mut random = Random::new("range");
+        for _ in 0..5_000 {
+            let directions = [random.below(2) == 0, random.below(2) == 0, random.below(2) == 0];
+            let values: Vec<Value> = (0..6).map(|_| near_numbers(&mut random).0).collect();
+            let bound = |random: &mut Random| match random.below(3) {
+                0 => Bound::Unbounded,
+                1 => Bound::Included(random.pick(&values)),
+                _ => Bound::Excluded(random.pick(&values)),
+            };
+            let (lower, upper) = (bound(&mut random), bound(&mut random));
+            let first = random.pick(&values);
+            let (start, end) = range_bounds(
+                std::slice::from_ref(&first),
+                lower.as_ref(),
+                upper.as_ref(),
+                &directions,
+            )
+            .unwrap();
+            for (prefix, second) in [
+                (&first, &values[0]),
+                (&first, &values[1]),
+                (&values[2], &values[3]),
+            ] {
+                let mut whole = Vec::new();
+                for (component, value) in [prefix, second, &values[4]].into_iter().enumerate() {
+                    encode_component(value.as_ref(), directions[component], &mut whole).unwrap();
+                }
+                let within = whole >= start && end.as_ref().is_none_or(|end| whole < *end);
+                let expected = *prefix == first && bound_holds(second, &lower, &upper);
+                assert_eq!(
+                    within, expected,
+                    "{prefix}, {second} in {first}, {lower:?} .. {upper:?}"
+                );
+            }
+        }
+    }
+}

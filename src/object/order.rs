@@ -179,3 +179,149 @@ impl Hash for Value {
         self.as_ref().hash_into(state);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::hash::{BuildHasher, RandomState};
+
+    use super::super::arbitrary::{Random, near_numbers, number, value};
+    use super::super::number::power_of_ten;
+    use super::*;
+    use crate::object::{Date, Decimal, Oid, Time};
+
+    fn decimal(text: &str) -> Value {
+        Value::Decimal(text.parse().unwrap())
+    }
+
+    fn check_pair(a: &Value, b: &Value, hasher: &RandomState) {
+        let order = a.cmp(b);
+        assert_eq!(order, b.cmp(a).reverse(), "{a} and {b}");
+        assert_eq!(order == Ordering::Equal, a == b, "{a} and {b}");
+        if order == Ordering::Equal {
+            assert_eq!(hasher.hash_one(a), hasher.hash_one(b), "{a} and {b}");
+        }
+        if let Some(operator) = a.as_ref().compare_operator(b.as_ref()) {
+            assert_eq!(operator, order, "{a} and {b}");
+        }
+    }
+
+    fn check_triple(mut three: [Value; 3]) {
+        three.sort();
+        let [a, b, c] = three;
+        assert!(a <= b && b <= c && a <= c, "{a}, {b}, {c}");
+        if a == b && b == c {
+            assert_eq!(a, c);
+        }
+    }
+
+    #[test]
+    fn values_have_one_total_order_and_hash_as_they_equal() {
+        let mut random = Random::new("order");
+        let hasher = RandomState::new();
+        for _ in 0..20_000 {
+            let (a, b) = near_numbers(&mut random);
+            check_pair(&a, &b, &hasher);
+            check_triple([a, b, number(&mut random)]);
+            let (a, b) = (value(&mut random), value(&mut random));
+            check_pair(&a, &b, &hasher);
+            check_pair(&a, &a, &hasher);
+            check_triple([a, b, value(&mut random)]);
+        }
+    }
+
+    #[test]
+    fn numbers_compare_by_exact_value_whatever_their_types() {
+        let ascending = [
+            Value::Float(f64::NEG_INFINITY),
+            Value::Float(-1e300),
+            Value::Int(i64::MIN),
+            decimal("-9223372036854775807.5"),
+            Value::Int(-1),
+            decimal("-0.0000000000000000000000000001"),
+            Value::Float(-5e-324),
+            Value::Int(0),
+            Value::Float(5e-324),
+            Value::Float(1e-29),
+            decimal("0.0000000000000000000000000001"),
+            decimal("0.1"),
+            Value::Float(0.1),
+            decimal("0.1000000000000000055511151232"),
+            Value::Int(1),
+            Value::Int(1 << 53),
+            decimal("9007199254740992.5"),
+            Value::Int((1 << 53) + 1),
+            Value::Float(9_007_199_254_740_994.0),
+            Value::Int(i64::MAX),
+            Value::Float(9_223_372_036_854_775_808.0),
+            decimal("79228162514264337593543950335"),
+            Value::Float(2f64.powi(96)),
+            Value::Float(f64::INFINITY),
+            Value::Float(f64::NAN),
+        ];
+        for (i, a) in ascending.iter().enumerate() {
+            for (j, b) in ascending.iter().enumerate() {
+                assert_eq!(a.cmp(b), i.cmp(&j), "{a} and {b}");
+            }
+        }
+        assert_eq!(Value::Int(1), Value::Float(1.0));
+        assert_eq!(Value::Int(1), decimal("1.000"));
+        assert_eq!(Value::Float(0.5), decimal("0.5"));
+        assert_eq!(Value::Float(-0.0), Value::Int(0));
+        assert_eq!(Value::Float(f64::NAN), Value::Float(-f64::NAN));
+        assert_eq!(power_of_ten(28), 10u128.pow(28));
+    }
+
+    #[test]
+    fn kinds_stand_in_the_documented_order() {
+        let ascending = [
+            Value::Nil,
+            Value::Bool(true),
+            Value::Float(f64::NAN),
+            "".into(),
+            Value::Bytes([].into()),
+            Value::Date(Date(0)),
+            Value::Time(Time(0)),
+            Value::Timestamp(crate::object::Timestamp(0)),
+            Value::Duration(crate::object::Duration(0)),
+            Value::Uuid(crate::object::Uuid::nil()),
+            Value::Reference(Oid::from_bits(1).unwrap()),
+            Value::list([0i64; 0]),
+            Value::set([0i64; 0]),
+            Value::bag([0i64; 0]),
+            Value::map([(0i64, 0i64); 0]),
+            Value::structure([("a", 0i64); 0]),
+        ];
+        assert!(ascending.is_sorted_by(|a, b| a < b));
+    }
+
+    #[test]
+    fn operators_know_nothing_of_nil_nan_and_other_types() {
+        let unknown = [
+            (Value::Nil, Value::Nil),
+            (Value::Nil, Value::Int(1)),
+            (Value::Float(f64::NAN), Value::Float(f64::NAN)),
+            (Value::Float(f64::NAN), Value::Int(1)),
+            (decimal("1"), Value::Float(f64::NAN)),
+            ("1".into(), Value::Int(1)),
+            (Value::Date(Date(0)), Value::Time(Time(0))),
+        ];
+        for (a, b) in unknown {
+            assert_eq!(a.as_ref().compare_operator(b.as_ref()), None, "{a} and {b}");
+            assert_eq!(b.as_ref().compare_operator(a.as_ref()), None, "{a} and {b}");
+        }
+        let one = Value::Int(1);
+        let half = Value::Decimal(Decimal::new(5, 1));
+        assert_eq!(
+            one.as_ref().compare_operator(half.as_ref()),
+            Some(Ordering::Greater)
+        );
+    }
+
+    #[test]
+    fn sets_and_maps_are_canonical() {
+        assert_eq!(Value::set([3, 1, 3, 2]).to_string(), "set(1, 2, 3)");
+        assert_eq!(Value::bag([3, 1, 3]).to_string(), "bag(1, 3, 3)");
+        let map = Value::map([("b", 1), ("a", 2), ("b", 3)]);
+        assert_eq!(map.to_string(), "map('a': 2, 'b': 3)");
+    }
+}
