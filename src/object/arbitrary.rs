@@ -97,16 +97,21 @@ pub(crate) fn decimal(random: &mut Random) -> Decimal {
         0 => wide & ((1 << 96) - 1),
         1 => (1 << 96) - 1 - i128::from(random.below(3) as i64),
         2 => i128::from(int(random)),
-        _ => return Decimal::from_f64_retain(float(random)).unwrap_or_default(),
+        _ => {
+            return Decimal::from_f64_retain(float(random))
+                .unwrap_or_default()
+                .normalize();
+        }
     };
     let scale = random.pick(&[0, 0, 1, 2, 5, 9, 28, 27]);
     let sign = if random.below(2) == 0 { 1 } else { -1 };
     let mut value = Decimal::from_i128_with_scale(mantissa * sign, scale);
     // The same number with more digits.
     if random.below(3) == 0 {
-        value.rescale(scale + 1);
+        value.rescale((scale + 1).min(28));
     }
-    value
+    // The codec knows no negative zero.
+    if value.is_zero() { value.abs() } else { value }
 }
 
 fn text(random: &mut Random) -> String {

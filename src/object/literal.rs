@@ -133,3 +133,41 @@ fn write_name(name: &str, f: &mut Formatter<'_>) -> fmt::Result {
         write!(f, "`{}`", name.replace('`', "``"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::{ClassId, Date, Duration, Timestamp};
+
+    #[test]
+    fn values_print_as_literals() {
+        let person = Oid::new(ClassId(64), 42).unwrap();
+        for (value, expected) in [
+            (Value::Nil, "nil"),
+            (Value::Bool(true), "true"),
+            (Value::Int(-5), "-5"),
+            (Value::Float(1.0), "1.0"),
+            (Value::Float(1e300), "1e300"),
+            (Value::Float(0.1), "0.1"),
+            (Value::Float(f64::NAN), "nan"),
+            (Value::Float(f64::NEG_INFINITY), "-inf"),
+            (Value::Decimal("12.50".parse().unwrap()), "12.50d"),
+            ("it's\n\\\u{7}".into(), "'it''s\\n\\\\\\u{7}'"),
+            ([0u8, 255].as_slice().into(), "x'00ff'"),
+            (Value::Date(Date(0)), "date '1970-01-01'"),
+            (Value::Timestamp(Timestamp(0)), "timestamp '1970-01-01T00:00:00Z'"),
+            (Value::Duration(Duration(3_600_000_000)), "duration 'PT1H'"),
+            (Value::list([1, 2]), "list(1, 2)"),
+            (Value::map([("a", 1)]), "map('a': 1)"),
+            (Value::structure([("a", 1), ("b c", 2)]), "struct(a: 1, `b c`: 2)"),
+            (Value::set([person]), "set(64#42)"),
+        ] {
+            assert_eq!(value.to_string(), expected);
+        }
+        let name = |oid: Oid| format!("Person#{}", oid.serial());
+        assert_eq!(
+            Value::list([person]).display_with(&name).to_string(),
+            "list(Person#42)"
+        );
+    }
+}

@@ -138,3 +138,129 @@ fn refusal(text: &str, what: &str, example: &str, reason: impl ToString) -> Stri
         format!("'{shown}' is no {what} (expected {example}): {reason}")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn timestamp(text: &str) -> String {
+        parse_timestamp(text).map_or_else(|reason| format!("! {reason}"), |instant| instant.to_string())
+    }
+
+    #[test]
+    fn instants_honour_any_offset() {
+        for (text, expected) in [
+            ("2026-11-30T18:05:30Z", "2026-11-30T18:05:30Z"),
+            ("2026-11-30 18:05+02:00", "2026-11-30T16:05:00Z"),
+            ("2026-11-30T18:05:30.1234567-12:00", "2026-12-01T06:05:30.123457Z"),
+            ("2026-11-30T18:05:30+14:00", "2026-11-30T04:05:30Z"),
+            ("1890-01-01T00:00:00-00:44:30", "1890-01-01T00:44:30Z"),
+            ("2026-11-30T18:05", "2026-11-30T18:05:00Z"),
+            ("2026-11-30", "2026-11-30T00:00:00Z"),
+            ("2016-12-31T23:59:60Z", "2016-12-31T23:59:59Z"),
+            ("2016-12-31T23:59:60", "2016-12-31T23:59:59Z"),
+            ("9999-12-31T23:59:59.999999Z", "9999-12-31T23:59:59.999999Z"),
+            ("-009999-01-01T00:00:00Z", "-009999-01-01T00:00:00Z"),
+            ("0000-02-29T00:00:00Z", "0000-02-29T00:00:00Z"),
+        ] {
+            assert_eq!(timestamp(text), expected, "{text}");
+        }
+        for text in [
+            "2026-11-30T18:05:30+00:60",
+            "9999-12-31T23:59:59.9999999Z",
+            "9999-12-31T23:59:59-01:00",
+            "10000-01-01T00:00:00Z",
+            "2026-11-30T24:00:00Z",
+            "2026-11-30T18:05:30.1234567891Z",
+            "2023-02-29T00:00:00Z",
+            "2026-11-30T18:05:30[Europe/Berlin]",
+            "yesterday",
+            "",
+        ] {
+            assert!(timestamp(text).starts_with('!'), "{text}: {}", timestamp(text));
+        }
+    }
+
+    #[test]
+    fn dates_follow_the_calendar() {
+        for (text, days) in [
+            ("1970-01-01", 0),
+            ("2000-02-29", 11_016),
+            ("9999-12-31", Date::MAX.0),
+            ("-009999-01-01", Date::MIN.0),
+        ] {
+            let date = parse_date(text).unwrap();
+            assert_eq!((date.0, date.to_string().as_str()), (days, text));
+        }
+        for text in [
+            "1900-02-29",
+            "2023-02-29",
+            "10000-01-01",
+            "2026-13-01",
+            "2026-11-30T10:00",
+            "x",
+            "",
+        ] {
+            assert!(parse_date(text).is_err(), "{text}");
+        }
+        assert!(
+            parse_date("2023-02-29")
+                .unwrap_err()
+                .starts_with("'2023-02-29' is no date")
+        );
+        assert_eq!(Date(i32::MAX).calendar(), None);
+        assert_eq!(Date::from_calendar(2000, 2, 29), Some(Date(11_016)));
+    }
+
+    #[test]
+    fn times_and_durations_read_back_as_written() {
+        for (text, expected) in [
+            ("18:05", "18:05:00"),
+            ("18:05:30.25", "18:05:30.25"),
+            ("23:59:60", "23:59:59"),
+        ] {
+            assert_eq!(parse_time(text).unwrap().to_string(), expected);
+        }
+        for text in ["24:00", "23:59:59.9999999", "noon", "10:00Z"] {
+            assert!(parse_time(text).is_err(), "{text}");
+        }
+        for (text, expected) in [
+            ("PT1H", "PT1H"),
+            ("1h 30m", "PT1H30M"),
+            ("P1DT2H", "PT26H"),
+            ("2 weeks", "PT336H"),
+            ("-PT0.5S", "-PT0.5S"),
+            ("PT0S", "PT0S"),
+            ("90s", "PT1M30S"),
+        ] {
+            let duration = parse_duration(text).unwrap();
+            assert_eq!(duration.to_string(), expected);
+            assert_eq!(parse_duration(expected), Ok(duration));
+        }
+        for longest in [i64::MAX, i64::MIN] {
+            let text = Duration(longest).to_string();
+            assert_eq!(parse_duration(&text), Ok(Duration(longest)), "{text}");
+        }
+        for text in ["P1M", "P1Y", "1 month", "soon", "PT3000000000H"] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn decimals_and_uuids() {
+        assert_eq!(parse_decimal("12.50").unwrap().to_string(), "12.50");
+        assert_eq!(parse_decimal("1.5e3").unwrap(), Decimal::from(1500));
+        for text in [
+            "",
+            "1.2.3",
+            "99999999999999999999999999999999",
+            "0.00000000000000000000000000001",
+            "nan",
+        ] {
+            assert!(parse_decimal(text).is_err(), "{text}");
+        }
+        let text = "67e55044-10b1-426f-9247-bb680e5fe0c8";
+        assert_eq!(parse_uuid(text).unwrap().to_string(), text);
+        assert!(parse_uuid("67e55044").is_err());
+    }
+}

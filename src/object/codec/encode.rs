@@ -177,7 +177,9 @@ pub(crate) fn put_bytes(bytes: &[u8], out: &mut Vec<u8>) {
 /// Appends a decimal: mantissa in the low 96 bits, scale in the next 8, sign in the highest.
 pub(crate) fn put_decimal(value: Decimal, out: &mut Vec<u8>) {
     let mantissa = value.mantissa();
-    let word = mantissa.unsigned_abs() | u128::from(value.scale()) << 96 | u128::from(mantissa < 0) << 127;
+    // Only a zero can be made to claim more digits than there are.
+    let scale = value.scale().min(Decimal::MAX_SCALE);
+    let word = mantissa.unsigned_abs() | u128::from(scale) << 96 | u128::from(mantissa < 0) << 127;
     out.extend_from_slice(&word.to_le_bytes());
 }
 

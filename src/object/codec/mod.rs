@@ -34,6 +34,8 @@ mod body;
 mod decode;
 mod encode;
 mod slots;
+#[cfg(test)]
+mod tests;
 mod varint;
 
 pub use body::Body;

@@ -37,6 +37,8 @@ mod name;
 mod probe;
 mod scalar;
 mod ser;
+#[cfg(test)]
+mod tests;
 mod value_ser;
 
 pub use de::from_record;
