@@ -38,11 +38,17 @@ pub(super) enum Change {
 }
 
 /// The bytes of one file: as the program sees them, as they are durable, and the changes between.
-#[derive(Debug)]
 pub(super) struct Contents {
     pub(super) live: fs::File,
     pub(super) durable: Vec<u8>,
     pub(super) unsynced: Vec<Change>,
+}
+
+impl std::fmt::Debug for Contents {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (durable, unsynced) = (self.durable.len(), self.unsynced.len());
+        write!(f, "{durable} durable bytes, {unsynced} unsynced changes")
+    }
 }
 
 impl Contents {

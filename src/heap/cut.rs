@@ -89,7 +89,11 @@ pub(super) fn last_nonzero(window: &mut Window, segment: &Segment, offset: u32, 
     while at < limit {
         let len = STEP.min(limit - at);
         let bytes = window.get(segment, at, len as usize, limit)?.unwrap_or_default();
-        if let Some(found) = bytes.iter().rposition(|byte| *byte != 0) {
+        // Folding first: over megabytes of zeroes it is many times faster than searching.
+        let any = bytes.iter().fold(0, |any, byte| any | byte);
+        if any != 0
+            && let Some(found) = bytes.iter().rposition(|byte| *byte != 0)
+        {
             last = at
                 .saturating_add(u32::try_from(found).unwrap_or(u32::MAX))
                 .saturating_add(1);

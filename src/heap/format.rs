@@ -74,7 +74,12 @@ pub(super) fn open_format(disk: &dyn Disk, create: bool) -> Result<FormatFile> {
     let lock = disk.lock(Path::new(NAME))?;
     let file = disk.open(Path::new(NAME))?;
     let (format, created) = match read_format(disk, &*file)? {
-        Some(format) => (format, false),
+        Some((format, whole)) => {
+            if !whole && !disk.is_read_only() {
+                write_copies(&*file, &format)?;
+            }
+            (format, false)
+        }
         None => {
             check_new(disk, &names, create)?;
             (create_format(disk, &*file)?, true)
@@ -141,8 +146,18 @@ fn create_format(disk: &dyn Disk, file: &dyn File) -> Result<Format> {
     Ok(format)
 }
 
-/// What the file says; `None` if it was never written.
-fn read_format(disk: &dyn Disk, file: &dyn File) -> Result<Option<Format>> {
+/// Writes one copy after the other, so that one is whole at any time.
+fn write_copies(file: &dyn File, format: &Format) -> Result<()> {
+    for copy in [COPY as u64, 0] {
+        file.write_at(&format.encode(), copy)?;
+        file.sync()?;
+    }
+    Ok(())
+}
+
+/// What the file says; `None` if it was never written. False beside it if a power cut has left one copy unwritten or
+/// behind the other.
+fn read_format(disk: &dyn Disk, file: &dyn File) -> Result<Option<(Format, bool)>> {
     let length = usize::try_from(file.len()?).unwrap_or(usize::MAX);
     let mut bytes = [0; 2 * COPY];
     let present = bytes.get_mut(..length.min(2 * COPY)).unwrap_or_default();
@@ -160,7 +175,11 @@ fn read_format(disk: &dyn Disk, file: &dyn File) -> Result<Option<Format>> {
         )));
     };
     format.check_features(&database, disk.is_read_only())?;
-    Ok(Some(format))
+    let behind = |copy: &[u8]| match Format::decode(copy) {
+        Some(other) => other != format,
+        None => copy.iter().all(|byte| *byte == 0),
+    };
+    Ok(Some((format, !behind(first) && !behind(second))))
 }
 
 /// Refuses a format this build does not read, by name.
@@ -229,10 +248,7 @@ impl FormatFile {
         let mut format = self.format;
         format.generation = format.generation.saturating_add(1);
         format.timeline = format.timeline.saturating_add(1);
-        for copy in [COPY as u64, 0] {
-            file.write_at(&format.encode(), copy)?;
-            file.sync()?;
-        }
+        write_copies(&*file, &format)?;
         self.format = format;
         Ok(())
     }
