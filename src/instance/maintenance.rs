@@ -27,6 +27,7 @@ impl Maintenance {
     /// Starts the thread for `instance`.
     pub fn start(&self, instance: Weak<Instance>) -> Result<()> {
         let signal = self.signal.clone();
+        *signal.stop.lock() = false;
         let thread = std::thread::Builder::new()
             .name("olivine-maintenance".into())
             .spawn(move || run(&signal, &instance))
@@ -35,15 +36,17 @@ impl Maintenance {
         Ok(())
     }
 
-    /// Stops the thread and waits for it. Harmless to repeat.
-    pub fn stop(&self) {
+    /// Stops the thread and waits for it; whether it ran. Harmless to repeat.
+    pub fn stop(&self) -> bool {
         *self.signal.stop.lock() = true;
         self.signal.stopped.notify_all();
         let thread = self.thread.lock().take();
+        let ran = thread.is_some();
         // The thread itself drops the last handle if it outlives all others; it must not wait for itself.
         if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
             let _ = thread.join();
         }
+        ran
     }
 }
 
