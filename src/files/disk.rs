@@ -38,10 +38,6 @@ pub trait Disk: Send + Sync + std::fmt::Debug {
 }
 
 /// An open file of a [`Disk`].
-#[expect(
-    clippy::len_without_is_empty,
-    reason = "the length is a question to the disk, and may fail"
-)]
 pub trait File: Send + Sync + std::fmt::Debug {
     /// The path it was opened with, for messages.
     fn path(&self) -> &Path;

@@ -20,7 +20,7 @@ mod scan;
 mod segment;
 mod segments;
 mod serials;
-pub mod table;
+mod table;
 mod verify;
 mod view;
 

@@ -21,10 +21,8 @@ pub(super) const COMPRESS_ABOVE: usize = 4096;
 pub(super) const TOMBSTONE: u16 = 1;
 /// The location of the previous version (8 bytes) follows the header.
 pub(super) const HAS_PREVIOUS: u16 = 2;
-/// The body is one chunk of a value that is stored as a stream (reserved).
-pub(super) const CHUNK: u16 = 4;
-/// A key id (4 bytes) and a nonce (12 bytes) follow (reserved).
-pub(super) const ENCRYPTED: u16 = 8;
+/// A key id (4 bytes) and a nonce (12 bytes) follow (reserved, as is flag 4: a chunk of a value stored as a stream).
+const ENCRYPTED: u16 = 8;
 /// Where the codec of the body stands in the flags: 0 none, 1 lz4 with the raw length (u32) before it.
 const CODEC_SHIFT: u32 = 8;
 const CODEC_MASK: u16 = 0x0f00;

@@ -3,6 +3,7 @@
 mod basic;
 mod crash;
 mod damage;
+mod moves;
 
 use std::collections::BTreeMap;
 use std::path::Path;
