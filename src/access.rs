@@ -10,6 +10,7 @@ use crate::catalog::Class;
 use crate::error::{Error, Result};
 use crate::object::codec::read_slot;
 use crate::object::{ClassId, CommitNumber, Object, Oid, Record, Ref, Value, class_name, from_record};
+use crate::query::{Row, Rows};
 use crate::read::{ExtentPosition, Reader};
 
 /// The object `oid` as a `T`.
@@ -182,3 +183,44 @@ impl<T> std::fmt::Debug for Extent<T> {
 
 /// Objects decoded at a time.
 const BATCH: usize = 256;
+
+impl Rows {
+    /// The rows of a query for objects as `T`s, each with its reference: `select b from Book b`.
+    ///
+    /// A row whose one value is no reference to an object, or is one to an object that is gone, gives an error.
+    pub fn objects<T: DeserializeOwned>(self) -> Objects<T> {
+        Objects { rows: self, _type: PhantomData }
+    }
+}
+
+/// The rows of a query for objects, as `T`s.
+#[derive(Debug)]
+pub struct Objects<T> {
+    rows: Rows,
+    _type: PhantomData<fn() -> T>,
+}
+
+impl<T: DeserializeOwned> Objects<T> {
+    fn object(&self, row: &Row) -> Result<(Ref<T>, T)> {
+        let [Value::Reference(oid)] = row.values() else {
+            let message = "these rows are no objects; ask for one range variable, such as select b from Book b";
+            return Err(Error::Argument(message.into()));
+        };
+        let object = get(self.rows.reader().as_ref(), *oid)?;
+        let object = object.ok_or_else(|| Error::NotFound(format!("{} is gone", self.describe(*oid))))?;
+        Ok((Ref::from_oid(*oid), object))
+    }
+
+    fn describe(&self, oid: Oid) -> String {
+        self.rows.reader().catalog().describe(oid)
+    }
+}
+
+impl<T: DeserializeOwned> Iterator for Objects<T> {
+    type Item = Result<(Ref<T>, T)>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let row = self.rows.next()?;
+        Some(row.and_then(|row| self.object(&row)))
+    }
+}

@@ -32,15 +32,16 @@ pub mod oql {
     pub use crate::query::{RESERVED, caret, needs_more, parse_query, parse_script, parse_statement};
 }
 
-pub use access::{Extent, StoredObject};
+pub use access::{Extent, Objects, StoredObject};
 pub use catalog::{AttributeDefinition, ClassDefinition as Class, IndexDefinition};
 pub use commit::{Durability, Isolation};
 pub use database::{ClassList, Database, Definition, MAX_RUNS, Options, Statistics};
-pub use error::{Error, Result};
+pub use error::{Conflict, Constraint, Corruption, Error, QueryError, QueryErrorCode, Result, Span};
 pub use object::{
     CommitNumber, Date, Decimal, Duration, Object, Oid, Ref, Time, Timestamp, Type, Uuid, Value,
 };
-pub use query::{Parameters, Rows};
+pub use query::{Parameters, QueryStatistics, Row, Rows};
+pub use session::{Answer, Outcome, Session};
 pub use snapshot::Snapshot;
 pub use transaction::{Transaction, TransactionOptions};
 

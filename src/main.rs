@@ -1,2 +1,7 @@
 //! The `olivine` command.
-fn main() {}
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    olivine::shell::run()
+}

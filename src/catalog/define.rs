@@ -176,6 +176,51 @@ impl Catalog {
         Ok(())
     }
 
+    /// Checks that the references among new values of an object, given with their slots, are to objects of the classes
+    /// their attributes name. Whether those objects exist is not asked.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] that names attribute, class and object.
+    pub fn check_references_of<'a>(
+        &self,
+        class: &Class,
+        values: impl IntoIterator<Item = (usize, &'a Value)>,
+    ) -> Result<()> {
+        for (slot, value) in values {
+            let Some(slot) = class.layout.slots.get(slot) else { continue };
+            if let Some(oid) = self.misfit(&slot.r#type, value) {
+                return Err(Error::Argument(format!(
+                    "{}.{} refers to {}, so {} cannot stand there",
+                    class.name,
+                    slot.name,
+                    slot.r#type,
+                    self.describe(oid)
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// A reference within `value` that is to an object of a class the type does not allow.
+    fn misfit(&self, r#type: &Type, value: &Value) -> Option<Oid> {
+        match (r#type, value) {
+            (Type::Reference(class), Value::Reference(oid)) => {
+                let fits = self.class(class).is_some_and(|class| self.is_a(oid.class(), class.id));
+                (!fits).then_some(*oid)
+            }
+            (Type::List(of) | Type::Set(of) | Type::Bag(of), value) => {
+                value.as_members()?.iter().find_map(|member| self.misfit(of, member))
+            }
+            (Type::Map(key, of), Value::Map(entries)) => {
+                entries.iter().find_map(|(k, v)| self.misfit(key, k).or_else(|| self.misfit(of, v)))
+            }
+            (Type::Struct(types), Value::Struct(fields)) => {
+                types.iter().zip(fields.iter()).find_map(|((_, of), (_, field))| self.misfit(of, field))
+            }
+            _ => None,
+        }
+    }
+
     /// The writes that create an index. It is `ready` at once where `empty` says that no object exists yet.
     ///
     /// A path through references becomes one index for each step, and an entry that joins them.

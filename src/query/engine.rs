@@ -1,29 +1,68 @@
-//! The engine: from the text of a query to its rows.
+//! The engine: from the text of a statement to what it yields.
+//!
+//! # The life of a query
+//!
+//! 1. `token.rs` and `parser/` make a tree of the text ([`ast`](super::ast)); the tree prints itself back.
+//! 2. `bind/` resolves names, types and parameters against the catalog: a bound [`Statement`] with a plan.
+//! 3. `optimize/` rewrites the plan by small rules, asking the reader for sizes.
+//! 4. The statement is kept in the plan cache, under its text, the catalog and the types of its parameters.
+//! 5. `exec/` builds operators over a [`Reader`] and compiles expressions; [`Rows`] pulls batches through them.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use parking_lot::Mutex;
+
+use super::ast;
+use super::bind::{self, bind_statement, bind_value, type_of};
+use super::exec::{self, Options, Row, Rows};
+use super::optimize::{ReaderEstimates, optimize};
 use super::parameters::Parameters;
-use crate::error::{Error, Result};
+use super::parser::parse_statement;
+use super::plan::{
+    Change, Column, ColumnId, Delete, Expression, Insert, Output, Plan, Query, ResultKind, Returning, Statement, Update,
+};
+use super::plan_cache::PlanCache;
+use crate::error::{Error, QueryError, QueryErrorCode, Result};
+use crate::object::{Oid, Type, Value};
 use crate::read::Reader;
 
-/// Rows.
-#[derive(Debug)]
-pub struct Rows;
-
-/// Parses, binds, optimizes and runs queries; keeps plans.
+/// Parses, binds, optimizes and runs statements; keeps their plans.
 #[derive(Debug)]
 pub struct Engine {
     memory: usize,
+    plans: Mutex<PlanCache>,
+    optimizer_off: AtomicBool,
 }
 
+/// What a statement runs under.
+#[derive(Debug, Clone, Default)]
+pub struct Run {
+    /// Set from another thread to stop it.
+    pub cancel: Arc<AtomicBool>,
+    /// Set when the transaction it reads in has ended.
+    pub ended: Arc<AtomicBool>,
+}
+
+/// The types of parameters, by name.
+pub(super) type ParameterTypes = Vec<(Arc<str>, Type)>;
+
 impl Engine {
-    /// An engine whose queries may use `memory` bytes each.
+    /// An engine whose queries may hold `memory` bytes each in sorts, groups, joins and `distinct`.
     pub fn new(memory: usize) -> Self {
-        Engine { memory }
+        Engine { memory, plans: Mutex::default(), optimizer_off: AtomicBool::new(false) }
     }
 
-    /// Runs a query.
+    /// Switches the optimizer off or on; plans then keep the form they were bound in. For tests: answers are the same.
+    pub fn set_optimizer(&self, on: bool) {
+        self.optimizer_off.store(!on, Ordering::Relaxed);
+        self.plans.lock().clear();
+    }
+
+    /// Runs a query given as text.
+    ///
+    /// # Errors
+    /// [`Error::Query`] where the text is wrong or changes data.
     pub fn query(
         &self,
         text: &str,
@@ -31,7 +70,173 @@ impl Engine {
         reader: Arc<dyn Reader>,
         ended: Option<Arc<AtomicBool>>,
     ) -> Result<Rows> {
-        let _ = (text, parameters, reader, ended);
-        Err(Error::Argument("queries come next".into()))
+        let prepared = self.prepare_text(text, reader.as_ref(), parameters)?;
+        let run = Run { ended: ended.unwrap_or_default(), ..Run::default() };
+        self.rows(prepared, reader, parameters, run).map_err(|error| located(error, text))
+    }
+
+    /// The plan of a query given as text; from the cache without parsing where it was met before.
+    fn prepare_text(&self, text: &str, reader: &dyn Reader, parameters: &Parameters) -> Result<Arc<Statement>> {
+        let types = parameter_types(parameters, reader);
+        if let Some(kept) = self.plans.lock().get(text, reader.catalog(), &types) {
+            return Ok(kept);
+        }
+        let statement = parse_statement(text).map_err(|error| error.locate(text))?;
+        if !matches!(statement.kind, ast::StatementKind::Query(_) | ast::StatementKind::Explain(_)) {
+            let message = "this statement is no query; run it in a transaction or a session";
+            let error = QueryError::new(QueryErrorCode::TransactionState, statement.span, message);
+            return Err(error.locate(text).into());
+        }
+        let prepared = self.bind(&statement, reader, types.clone()).map_err(|error| located(error, text))?;
+        self.plans.lock().insert(text.into(), reader.catalog().clone(), types, prepared.clone());
+        Ok(prepared)
+    }
+
+    /// The plan of a statement.
+    ///
+    /// # Errors
+    /// [`Error::Query`] where a name, type or parameter is wrong, or the statement has no plan.
+    pub fn prepare(
+        &self,
+        statement: &ast::Statement,
+        reader: &dyn Reader,
+        parameters: &Parameters,
+    ) -> Result<Arc<Statement>> {
+        self.bind(statement, reader, parameter_types(parameters, reader))
+    }
+
+    fn bind(&self, statement: &ast::Statement, reader: &dyn Reader, types: ParameterTypes) -> Result<Arc<Statement>> {
+        let given = bind::Parameters::Given(types);
+        let bound = bind_statement(statement, reader.catalog(), &given)?.ok_or_else(|| {
+            QueryError::new(QueryErrorCode::Unsupported, statement.span, "this statement has no plan to run")
+        })?;
+        Ok(Arc::new(self.optimized(bound, reader)))
+    }
+
+    fn optimized(&self, bound: Statement, reader: &dyn Reader) -> Statement {
+        if self.optimizer_off.load(Ordering::Relaxed) {
+            return bound;
+        }
+        optimize(bound, reader.catalog(), &ReaderEstimates(reader))
+    }
+
+    /// Begins to run a prepared query.
+    pub fn rows(
+        &self,
+        prepared: Arc<Statement>,
+        reader: Arc<dyn Reader>,
+        parameters: &Parameters,
+        run: Run,
+    ) -> Result<Rows> {
+        if prepared.explain {
+            return explained(&prepared, reader, self.options(&run));
+        }
+        let values = parameter_values(&prepared, parameters)?;
+        exec::execute(prepared, reader, values, self.options(&run))
+    }
+
+    /// The value of an expression that stands alone.
+    pub fn value(
+        &self,
+        expression: &ast::Expr,
+        reader: Arc<dyn Reader>,
+        parameters: &Parameters,
+        run: &Run,
+    ) -> Result<Value> {
+        let given = bind::Parameters::Given(parameter_types(parameters, reader.as_ref()));
+        let bound = bind_value(expression, reader.catalog(), &given)?;
+        let bound = Arc::new(self.optimized(bound, reader.as_ref()));
+        self.rows(bound, reader, parameters, run.clone())?.into_value()
+    }
+
+    /// The rows an insert creates objects from.
+    pub fn insert_rows(
+        &self,
+        prepared: &Statement,
+        insert: &Insert,
+        reader: Arc<dyn Reader>,
+        parameters: &Parameters,
+        run: &Run,
+    ) -> Result<Vec<Vec<Value>>> {
+        exec::insert_rows(insert, reader, parameter_values(prepared, parameters)?, self.options(run))
+    }
+
+    /// The objects an update changes, with the new values of its assignments.
+    pub fn update_rows(
+        &self,
+        prepared: &Statement,
+        update: &Update,
+        reader: Arc<dyn Reader>,
+        parameters: &Parameters,
+        run: &Run,
+    ) -> Result<Vec<(Oid, Vec<Value>)>> {
+        exec::update_rows(update, reader, parameter_values(prepared, parameters)?, self.options(run))
+    }
+
+    /// The objects a delete deletes.
+    pub fn delete_targets(
+        &self,
+        prepared: &Statement,
+        delete: &Delete,
+        reader: Arc<dyn Reader>,
+        parameters: &Parameters,
+        run: &Run,
+    ) -> Result<Vec<Oid>> {
+        exec::delete_targets(delete, reader, parameter_values(prepared, parameters)?, self.options(run))
+    }
+
+    /// What `returning` gives for objects in the state of `reader`.
+    pub fn returning_rows(
+        &self,
+        prepared: &Statement,
+        returning: &Returning,
+        oids: &[Oid],
+        reader: Arc<dyn Reader>,
+        parameters: &Parameters,
+        run: &Run,
+    ) -> Result<Vec<Row>> {
+        exec::returning_rows(returning, oids, reader, parameter_values(prepared, parameters)?, self.options(run))
+    }
+
+    fn options(&self, run: &Run) -> Options {
+        Options {
+            cancel: run.cancel.clone(),
+            ended: run.ended.clone(),
+            memory: self.memory,
+            ..Options::default()
+        }
+    }
+}
+
+/// The plan itself as rows of text.
+fn explained(prepared: &Statement, reader: Arc<dyn Reader>, options: Options) -> Result<Rows> {
+    let column = Column { id: ColumnId(0), name: "plan".into(), r#type: Type::String };
+    let line = |line: &str| vec![Expression::constant(Value::from(line), Type::String)];
+    let rows = prepared.to_string().lines().map(line).collect();
+    let plan = Plan::Values { columns: vec![column.clone()], rows };
+    let outputs = vec![Output { label: "plan".into(), column }];
+    let query = Query { plan, outputs, bare: true, kind: ResultKind::List };
+    let (explain, parameters, columns) = (false, Vec::new(), 1);
+    let statement = Statement { change: Change::Query(query), explain, parameters, columns };
+    exec::execute(Arc::new(statement), reader, Vec::new(), options)
+}
+
+fn parameter_types(parameters: &Parameters, reader: &dyn Reader) -> ParameterTypes {
+    let typed = |(name, value): (&str, &Value)| (Arc::from(name), type_of(value, reader.catalog()));
+    parameters.iter().map(typed).collect()
+}
+
+fn parameter_values(prepared: &Statement, parameters: &Parameters) -> Result<Vec<Value>> {
+    let value = |(name, _): &(Arc<str>, Type)| {
+        let value = parameters.get(name).cloned();
+        value.ok_or_else(|| Error::Argument(format!("the parameter ${name} was not given")))
+    };
+    prepared.parameters.iter().map(value).collect()
+}
+
+fn located(error: Error, text: &str) -> Error {
+    match error {
+        Error::Query(error) if error.position.is_none() => error.locate(text).into(),
+        other => other,
     }
 }

@@ -10,11 +10,15 @@ mod function;
 mod optimize;
 mod parameters;
 mod parser;
-mod plan;
+pub mod plan;
+mod plan_cache;
 mod token;
 
+pub use ast::Statement;
+pub use bind::nearest;
 pub use caret::caret;
-pub use engine::{Engine, Rows};
+pub use engine::{Engine, Run};
+pub use exec::{Row, Rows, Statistics as QueryStatistics};
 pub use parameters::Parameters;
 pub use parser::{needs_more, parse_query, parse_script, parse_statement};
 pub use token::RESERVED;

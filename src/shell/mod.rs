@@ -1,1 +1,11 @@
-//! The command line: shell, exec and their rendering.
+//! People: the `olivine` command. Arguments, the interactive shell, scripts, and how results are shown.
+
+mod arguments;
+mod complete;
+mod exec;
+mod interrupt;
+mod problem;
+mod render;
+mod repl;
+
+pub use arguments::run;

@@ -190,7 +190,8 @@ impl Transaction {
         let class = self.overlay.catalog().class_by_id(oid.class())?.clone();
         let attributes: Vec<(&str, Value)> = attributes.into_iter().collect();
         let changes = self.assignments(&class, attributes.iter().map(|(name, value)| (*name, value)))?;
-        self.update_slots(oid, &changes)
+        let body = self.changed_body(oid, &changes)?;
+        self.write(oid, body)
     }
 
     /// Makes all writes durable and visible, or none.
@@ -300,23 +301,29 @@ impl Transaction {
     }
 
     /// Creates an object from one value a slot of its class.
-    pub(crate) fn insert_values(&mut self, class: &Class, values: &[Value]) -> Result<Oid> {
-        self.check_user_class(class.id)?;
+    fn insert_values(&mut self, class: &Class, values: &[Value]) -> Result<Oid> {
+        self.overlay.catalog().check_references_of(class, values.iter().enumerate())?;
         let body = encode_body(&class.layout, values)?;
+        self.insert_body(class, body)
+    }
+
+    /// Creates an object from its encoded body.
+    pub(crate) fn insert_body(&mut self, class: &Class, body: Vec<u8>) -> Result<Oid> {
+        self.check_user_class(class.id)?;
         self.create(class, body)
     }
 
-    /// Gives some slots of an object new values.
-    pub(crate) fn update_slots(&mut self, oid: Oid, changes: &[(usize, Value)]) -> Result<()> {
-        self.check_user_class(oid.class())?;
-        let class = self.overlay.catalog().class_by_id(oid.class())?.clone();
-        let body = {
-            let before = self
-                .overlay
-                .object(oid)?
-                .ok_or_else(|| missing(self.overlay.catalog(), oid))?;
-            rewrite(&class.layout, &before.body, changes)?
-        };
+    /// The encoded body an object has once some of its slots have new values.
+    pub(crate) fn changed_body(&self, oid: Oid, changes: &[(usize, Value)]) -> Result<Vec<u8>> {
+        let catalog = self.overlay.catalog();
+        let class = catalog.class_by_id(oid.class())?;
+        catalog.check_references_of(class, changes.iter().map(|(slot, value)| (*slot, value)))?;
+        let before = self.overlay.object(oid)?.ok_or_else(|| missing(catalog, oid))?;
+        rewrite(&class.layout, &before.body, changes)
+    }
+
+    /// Gives an object a new encoded body.
+    pub(crate) fn update_body(&mut self, oid: Oid, body: Vec<u8>) -> Result<()> {
         self.write(oid, body)
     }
 

@@ -1,1 +1,0 @@
-//! Sessions: run statements of text.

@@ -1,0 +1,114 @@
+//! Inserts, updates and deletes: everything is worked out over the old state before the first object is changed, so a
+//! statement that fails changes nothing.
+
+use std::sync::Arc;
+
+use super::answer::{Answer, Outcome};
+use super::session::Session;
+use crate::error::{Error, Result};
+use crate::object::codec::encode_body;
+use crate::object::{Oid, Value};
+use crate::query::ast::Statement;
+use crate::query::plan::{Change, Delete, Insert, Returning, Statement as Bound, Update};
+use crate::query::{Engine, Parameters, Run};
+use crate::read::Reader;
+use crate::transaction::Transaction;
+
+impl Session {
+    /// Runs an insert, update or delete.
+    pub(super) fn change(&mut self, statement: &Statement, parameters: &Parameters) -> Result<Outcome> {
+        let engine = self.database.instance().engine().clone();
+        let run = self.run_options();
+        self.write(|transaction| {
+            let prepared = engine.prepare(statement, transaction.reader().as_ref(), parameters)?;
+            let changing = Changing { engine: &engine, statement: &prepared, parameters, run: run.clone() };
+            match &prepared.change {
+                Change::Insert(insert) => changing.insert(insert, transaction),
+                Change::Update(update) => changing.update(update, transaction),
+                Change::Delete(delete) => changing.delete(delete, transaction),
+                Change::Query(_) => Err(Error::Argument("a query changes nothing".into())),
+            }
+        })
+    }
+}
+
+/// A change being run.
+struct Changing<'a> {
+    engine: &'a Engine,
+    statement: &'a Arc<Bound>,
+    parameters: &'a Parameters,
+    run: Run,
+}
+
+impl Changing<'_> {
+    fn insert(&self, insert: &Insert, transaction: &mut Transaction) -> Result<Outcome> {
+        let reader = transaction.reader();
+        let rows = self.engine.insert_rows(self.statement, insert, reader.clone(), self.parameters, &self.run)?;
+        let class = reader.catalog().class_by_id(insert.class)?.clone();
+        let defaults: Vec<Value> = class.layout.slots.iter().map(|slot| slot.default.clone()).collect();
+        let mut bodies = Vec::with_capacity(rows.len());
+        for row in rows {
+            let mut values = defaults.clone();
+            for (slot, value) in insert.slots.iter().zip(row) {
+                if let Some(place) = values.get_mut(*slot) {
+                    *place = value;
+                }
+            }
+            reader.catalog().check_references_of(&class, values.iter().enumerate())?;
+            bodies.push(encode_body(&class.layout, &values)?);
+        }
+        drop(reader);
+        let mut oids = Vec::with_capacity(bodies.len());
+        for body in bodies {
+            oids.push(transaction.insert_body(&class, body)?);
+        }
+        let returning = self.returning(insert.returning.as_ref(), &oids, transaction)?;
+        Ok(Outcome::Changed { verb: "inserted", affected: oids.len() as u64, returning })
+    }
+
+    fn update(&self, update: &Update, transaction: &mut Transaction) -> Result<Outcome> {
+        let reader = transaction.reader();
+        let rows = self.engine.update_rows(self.statement, update, reader.clone(), self.parameters, &self.run)?;
+        let mut bodies = Vec::with_capacity(rows.len());
+        for (oid, values) in rows {
+            let mut changes = Vec::with_capacity(values.len());
+            for (assignment, value) in update.assignments.iter().zip(values) {
+                if let Some(slot) = assignment.slots.slot(oid.class()) {
+                    changes.push((slot, value));
+                }
+            }
+            bodies.push((oid, transaction.changed_body(oid, &changes)?));
+        }
+        drop(reader);
+        let oids: Vec<Oid> = bodies.iter().map(|(oid, _)| *oid).collect();
+        for (oid, body) in bodies {
+            transaction.update_body(oid, body)?;
+        }
+        let returning = self.returning(update.returning.as_ref(), &oids, transaction)?;
+        Ok(Outcome::Changed { verb: "updated", affected: oids.len() as u64, returning })
+    }
+
+    fn delete(&self, delete: &Delete, transaction: &mut Transaction) -> Result<Outcome> {
+        let reader = transaction.reader();
+        let oids = self.engine.delete_targets(self.statement, delete, reader, self.parameters, &self.run)?;
+        let returning = self.returning(delete.returning.as_ref(), &oids, transaction)?;
+        for oid in &oids {
+            transaction.delete(*oid)?;
+        }
+        Ok(Outcome::Changed { verb: "deleted", affected: oids.len() as u64, returning })
+    }
+
+    fn returning(
+        &self,
+        returning: Option<&Returning>,
+        oids: &[Oid],
+        transaction: &Transaction,
+    ) -> Result<Option<Answer>> {
+        let Some(returning) = returning else { return Ok(None) };
+        let reader = transaction.reader();
+        let rows =
+            self.engine.returning_rows(self.statement, returning, oids, reader, self.parameters, &self.run)?;
+        let labels = returning.outputs.iter().map(|(output, _)| output.label.clone());
+        Ok(Some(Answer::Held { labels: labels.collect(), rows: rows.into_iter() }))
+    }
+}

@@ -1,0 +1,10 @@
+//! Sessions: run statements of text, one after the other, and hold the open transaction between them.
+
+mod answer;
+mod change;
+mod define;
+mod session;
+mod show;
+
+pub use answer::{Answer, Outcome};
+pub use session::Session;

@@ -1,0 +1,209 @@
+//! The session: dispatches each statement to what runs it.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use super::answer::{Answer, Outcome};
+use crate::commit::{Durability, Isolation};
+use crate::database::Database;
+use crate::error::{Error, QueryError, QueryErrorCode, Result};
+use crate::object::Oid;
+use crate::query::ast::{Begin, Durability as AstDurability, Isolation as AstIsolation, Statement, StatementKind};
+use crate::query::{Parameters, Run};
+use crate::read::Reader;
+use crate::snapshot::Snapshot;
+use crate::transaction::{Transaction, TransactionOptions};
+
+/// Runs statements on one database. Outside `begin` .. `commit` each is a transaction of its own. Dropping the session
+/// rolls an open transaction back.
+///
+/// ```
+/// use olivine::{Database, Outcome, Session};
+///
+/// let mut session = Session::new(Database::in_memory()?);
+/// session.execute("create class Book { title: string, year: int }", ())?;
+/// session.execute("insert Book(title: 'Solaris', year: 1961)", ())?;
+/// let outcomes = session.execute("select title from Book where year < $1", (1970,))?;
+/// assert!(matches!(outcomes.as_slice(), [Outcome::Rows(_)]));
+/// # Ok::<(), olivine::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Session {
+    pub(super) database: Database,
+    pub(super) open: Open,
+    cancel: Arc<AtomicBool>,
+}
+
+/// What `begin` left open.
+#[derive(Debug)]
+pub(super) enum Open {
+    /// Nothing: each statement is a transaction of its own.
+    Nothing,
+    /// A transaction.
+    Transaction(Box<Transaction>),
+    /// A transaction that only reads.
+    Reading(Snapshot),
+}
+
+impl Session {
+    /// A session without an open transaction.
+    pub fn new(database: Database) -> Self {
+        Session { database, open: Open::Nothing, cancel: Arc::default() }
+    }
+
+    /// Gives the flag that stops a running statement from another thread: it ends in [`Error::Cancelled`] within a
+    /// batch of rows. Whoever sets the flag clears it.
+    pub fn set_cancel(&mut self, flag: Arc<AtomicBool>) {
+        self.cancel = flag;
+    }
+
+    /// Whether `begin` has opened a transaction that is not yet ended.
+    pub fn in_transaction(&self) -> bool {
+        !matches!(self.open, Open::Nothing)
+    }
+
+    /// The statements of a text. The text is parsed whole: nothing of it runs if any statement is wrong.
+    ///
+    /// # Errors
+    /// The first syntax error, with line and column.
+    pub fn parse(text: &str) -> std::result::Result<Vec<Statement>, QueryError> {
+        crate::query::parse_script(text).map_err(|error| error.locate(text))
+    }
+
+    /// Runs all statements of a text, and stops at the first that fails.
+    ///
+    /// # Errors
+    /// Of the statement that failed; those before it have run.
+    pub fn execute(&mut self, text: &str, parameters: impl Into<Parameters>) -> Result<Vec<Outcome>> {
+        let parameters = parameters.into();
+        let statements = Self::parse(text)?;
+        statements.iter().map(|statement| self.run(statement, text, &parameters)).collect()
+    }
+
+    /// Runs one statement that was parsed from `text`.
+    ///
+    /// # Errors
+    /// What is wrong with the statement, with line and column in `text`. A statement that fails changes nothing.
+    pub fn run(&mut self, statement: &Statement, text: &str, parameters: &Parameters) -> Result<Outcome> {
+        self.dispatch(statement, parameters).map_err(|error| match error {
+            Error::Query(error) if error.position.is_none() => error.locate(text).into(),
+            other => other,
+        })
+    }
+
+    /// An object as text in the state the session sees: `Person#42`.
+    pub fn describe(&self, oid: Oid) -> String {
+        self.reader().catalog().describe(oid)
+    }
+
+    fn dispatch(&mut self, statement: &Statement, parameters: &Parameters) -> Result<Outcome> {
+        match &statement.kind {
+            StatementKind::Query(_) | StatementKind::Explain(_) => self.query(statement, parameters),
+            StatementKind::Insert(_) | StatementKind::Update(_) | StatementKind::Delete(_) => {
+                self.change(statement, parameters)
+            }
+            StatementKind::Begin(begin) => self.begin(begin, statement),
+            StatementKind::Commit => self.commit(statement),
+            StatementKind::Rollback => self.rollback(statement),
+            StatementKind::CreateClass(_)
+            | StatementKind::AlterClass(_)
+            | StatementKind::DropClass { .. }
+            | StatementKind::CreateIndex(_)
+            | StatementKind::DropIndex { .. }
+            | StatementKind::Name { .. }
+            | StatementKind::Unname(_) => self.define(statement, parameters),
+            StatementKind::Show(_) | StatementKind::Describe(_) => self.show(statement),
+            _ => Err(unsupported(statement, "this statement").into()),
+        }
+    }
+
+    fn query(&mut self, statement: &Statement, parameters: &Parameters) -> Result<Outcome> {
+        let engine = self.database.instance().engine().clone();
+        let reader = self.reader();
+        let prepared = engine.prepare(statement, reader.as_ref(), parameters)?;
+        let rows = engine.rows(prepared, reader, parameters, self.run_options())?;
+        Ok(Outcome::Rows(Answer::Streamed(rows)))
+    }
+
+    /// What the next statement runs under.
+    pub(super) fn run_options(&self) -> Run {
+        let ended = match &self.open {
+            Open::Transaction(transaction) => transaction.ended(),
+            _ => Arc::default(),
+        };
+        Run { cancel: self.cancel.clone(), ended }
+    }
+
+    /// The state the next statement reads.
+    pub(crate) fn reader(&self) -> Arc<dyn Reader> {
+        match &self.open {
+            Open::Nothing => self.database.instance().pipeline().view(),
+            Open::Transaction(transaction) => transaction.reader(),
+            Open::Reading(snapshot) => snapshot.view().clone(),
+        }
+    }
+
+    fn begin(&mut self, begin: &Begin, statement: &Statement) -> Result<Outcome> {
+        if self.in_transaction() {
+            let message = "a transaction is open already; end it with commit or rollback first";
+            return Err(state_error(statement, message).into());
+        }
+        if begin.read_only {
+            self.open = Open::Reading(self.database.snapshot());
+            return Ok(Outcome::Done("transaction begun, read only".into()));
+        }
+        let isolation = match begin.isolation {
+            Some(AstIsolation::Serializable) => Isolation::Serializable,
+            Some(AstIsolation::Snapshot) | None => Isolation::Snapshot,
+        };
+        let durability = begin.durability.map(|durability| match durability {
+            AstDurability::Sync => Durability::Sync,
+            AstDurability::Buffer => Durability::Buffer,
+        });
+        let options = TransactionOptions { isolation, durability, label: None };
+        self.open = Open::Transaction(Box::new(self.database.begin_with(options)?));
+        Ok(Outcome::Done("transaction begun".into()))
+    }
+
+    fn commit(&mut self, statement: &Statement) -> Result<Outcome> {
+        match std::mem::replace(&mut self.open, Open::Nothing) {
+            Open::Transaction(transaction) => {
+                let number = transaction.commit()?;
+                Ok(Outcome::Done(format!("committed as {number}")))
+            }
+            Open::Reading(_) => Ok(Outcome::Done("transaction ended".into())),
+            Open::Nothing => Err(state_error(statement, "no transaction is open; begin one first").into()),
+        }
+    }
+
+    fn rollback(&mut self, statement: &Statement) -> Result<Outcome> {
+        match std::mem::replace(&mut self.open, Open::Nothing) {
+            Open::Nothing => Err(state_error(statement, "no transaction is open; begin one first").into()),
+            _ => Ok(Outcome::Done("rolled back".into())),
+        }
+    }
+
+    /// Runs `work` in the open transaction, or in one of its own that is committed, and run again where another
+    /// transaction was faster.
+    pub(super) fn write<R>(&mut self, work: impl FnMut(&mut Transaction) -> Result<R>) -> Result<R> {
+        let mut work = work;
+        match &mut self.open {
+            Open::Nothing => self.database.transact(work),
+            Open::Transaction(transaction) => work(transaction),
+            Open::Reading(_) => {
+                Err(Error::ReadOnly("the open transaction only reads; end it, and begin one without read only".into()))
+            }
+        }
+    }
+}
+
+/// A statement where it may not stand.
+pub(super) fn state_error(statement: &Statement, message: &str) -> QueryError {
+    QueryError::new(QueryErrorCode::TransactionState, statement.span, message)
+}
+
+/// Valid language that this version does not run.
+pub(super) fn unsupported(statement: &Statement, what: &str) -> QueryError {
+    let message = format!("{what} is valid, but not supported in this version");
+    QueryError::new(QueryErrorCode::Unsupported, statement.span, message)
+}

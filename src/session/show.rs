@@ -1,0 +1,132 @@
+//! `show` and `describe`: what there is, as rows.
+
+use std::sync::Arc;
+
+use super::answer::{Answer, Outcome};
+use super::session::{Session, unsupported};
+use crate::catalog::{Catalog, Class, Index, IndexKind};
+use crate::error::{QueryError, QueryErrorCode, Result};
+use crate::object::Value;
+use crate::query::ast::{Name, Show, Statement, StatementKind};
+use crate::query::nearest;
+use crate::read::Reader;
+
+impl Session {
+    /// Runs `show` or `describe`.
+    pub(super) fn show(&mut self, statement: &Statement) -> Result<Outcome> {
+        let reader = self.reader();
+        let catalog = reader.catalog();
+        let answer = match &statement.kind {
+            StatementKind::Describe(name) => describe(catalog, name)?,
+            StatementKind::Show(Show::Classes) => classes(catalog, reader.as_ref()),
+            StatementKind::Show(Show::Indexes) => indexes(catalog),
+            StatementKind::Show(Show::Names) => names(catalog),
+            StatementKind::Show(Show::Stats) => self.statistics(),
+            _ => return Err(unsupported(statement, "this show").into()),
+        };
+        Ok(Outcome::Rows(answer))
+    }
+
+    fn statistics(&self) -> Answer {
+        let statistics = self.database.statistics();
+        let figures = [
+            ("commit", statistics.commit),
+            ("classes", statistics.classes),
+            ("indexes", statistics.indexes),
+            ("segments", statistics.segments),
+            ("log bytes", statistics.log_bytes),
+            ("records", statistics.records),
+            ("table bytes", statistics.table_bytes),
+        ];
+        let row = |(name, figure): (&str, u64)| {
+            vec![Value::from(name), Value::Int(i64::try_from(figure).unwrap_or(i64::MAX))]
+        };
+        Answer::held(labels(["name", "value"]), figures.into_iter().map(row).collect())
+    }
+}
+
+fn labels<const N: usize>(labels: [&str; N]) -> [Arc<str>; N] {
+    labels.map(Into::into)
+}
+
+fn text(text: impl Into<Arc<str>>) -> Value {
+    Value::String(text.into())
+}
+
+fn user_classes(catalog: &Catalog) -> Vec<&Arc<Class>> {
+    let mut classes: Vec<_> = catalog.classes.values().filter(|class| !class.id.is_system()).collect();
+    classes.sort_by(|a, b| a.name.cmp(&b.name));
+    classes
+}
+
+fn classes(catalog: &Catalog, reader: &dyn Reader) -> Answer {
+    let row = |class: &Arc<Class>| {
+        let superclass = class.superclass.and_then(|id| catalog.classes.get(&id));
+        let attributes: Vec<&str> = class.attributes.iter().map(|attribute| &*attribute.name).collect();
+        let objects = i64::try_from(reader.extent_estimate(class.id)).unwrap_or(i64::MAX);
+        vec![
+            text(class.name.clone()),
+            superclass.map_or(Value::Nil, |class| text(class.name.clone())),
+            text(attributes.join(", ")),
+            Value::Int(objects),
+        ]
+    };
+    let rows = user_classes(catalog).into_iter().map(row).collect();
+    Answer::held(labels(["class", "extends", "attributes", "objects (about)"]), rows)
+}
+
+fn describe(catalog: &Catalog, name: &Name) -> Result<Answer> {
+    let Some(class) = catalog.class(&name.text) else {
+        let error =
+            QueryError::new(QueryErrorCode::UnknownClass, name.span, format!("there is no class {}", name.text));
+        let near = nearest(&name.text, catalog.class_names.keys().map(|name| &**name));
+        return Err(match near {
+            Some(near) => error.hint(format!("did you mean {near}?")).into(),
+            None => error.into(),
+        });
+    };
+    let row = |attribute: &crate::catalog::Attribute| {
+        let declared_in = catalog.classes.get(&attribute.declared_in).map_or(Value::Nil, |class| text(class.name.clone()));
+        let default = if attribute.default.is_nil() { Value::Nil } else { text(attribute.default.to_string()) };
+        vec![
+            text(attribute.name.clone()),
+            text(attribute.r#type.to_string()),
+            Value::Bool(attribute.not_null),
+            default,
+            declared_in,
+        ]
+    };
+    let rows = class.attributes.iter().map(row).collect();
+    Ok(Answer::held(labels(["attribute", "type", "not null", "default", "declared in"]), rows))
+}
+
+fn indexes(catalog: &Catalog) -> Answer {
+    let mut indexes: Vec<&Arc<Index>> = catalog.indexes.values().collect();
+    indexes.sort_by(|a, b| a.name.cmp(&b.name));
+    let row = |index: &Arc<Index>| {
+        let on = index.components.iter().map(|component| {
+            let direction = if component.descending { " desc" } else { "" };
+            format!("{}{direction}", component.path.join("."))
+        });
+        let kind = match index.kind {
+            _ if !index.steps.is_empty() => "path",
+            IndexKind::Unique => "unique",
+            IndexKind::Ordered => "ordered",
+        };
+        vec![
+            text(index.name.clone()),
+            catalog.classes.get(&index.class).map_or(Value::Nil, |class| text(class.name.clone())),
+            text(on.collect::<Vec<_>>().join(", ")),
+            text(kind),
+            Value::Bool(index.ready),
+        ]
+    };
+    Answer::held(labels(["index", "class", "on", "kind", "ready"]), indexes.into_iter().map(row).collect())
+}
+
+fn names(catalog: &Catalog) -> Answer {
+    let mut names: Vec<_> = catalog.names.values().collect();
+    names.sort_by(|a, b| a.name.cmp(&b.name));
+    let row = |name: &Arc<crate::catalog::Name>| vec![text(name.name.clone()), name.value.clone()];
+    Answer::held(labels(["name", "value"]), names.into_iter().map(row).collect())
+}

@@ -1,0 +1,161 @@
+//! The command line: what may be said, and which part of the program each subcommand calls.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use super::exec::{Input, Script};
+use super::problem::{Problem, report};
+use super::render::Format;
+
+/// Olivine: a persistent, transactional object database.
+#[derive(Debug, Parser)]
+#[command(name = "olivine", version, about, args_conflicts_with_subcommands = true, arg_required_else_help = true)]
+struct Command {
+    #[command(subcommand)]
+    action: Option<Action>,
+    /// Open the interactive shell on this database.
+    database: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Explore a database interactively.
+    Shell {
+        /// The database directory; created if it does not exist.
+        database: PathBuf,
+    },
+    /// Run statements from an argument, a file or standard input.
+    Exec(ExecArguments),
+    /// Measure read, query and materialization throughput, with every count verified.
+    #[cfg(feature = "bench")]
+    Bench(BenchArguments),
+}
+
+#[derive(Debug, Args)]
+struct ExecArguments {
+    /// The database directory; created if it does not exist.
+    database: PathBuf,
+    /// The statements themselves.
+    #[arg(short = 'c', long = "command", value_name = "TEXT", conflicts_with = "file")]
+    command: Option<String>,
+    /// A file of statements; - for standard input.
+    #[arg(short = 'f', long = "file", value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// How results are written.
+    #[arg(long, value_enum, default_value_t = FormatName::Table)]
+    format: FormatName,
+    /// Go on with the next statement after one has failed; the exit code still tells.
+    #[arg(long)]
+    keep_going: bool,
+    /// Open the database for reading only.
+    #[arg(long)]
+    read_only: bool,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum FormatName {
+    /// Aligned columns for people.
+    Table,
+    /// One JSON object a statement and line.
+    Json,
+    /// Comma-separated values with a header line.
+    Csv,
+}
+
+#[cfg(feature = "bench")]
+#[derive(Debug, Args)]
+struct BenchArguments {
+    /// oo7, oo1 or debian; all three where none is named.
+    circuit: Option<String>,
+    /// The scale: for oo7 tiny, small-3, small-6, small-9, medium-3, medium-6, medium-9 or large-3; for oo1 small or large.
+    #[arg(long)]
+    scale: Option<String>,
+    /// The seed of the generated data.
+    #[arg(long, default_value_t = 1)]
+    seed: u32,
+    /// Whether commits are measured on the disk (sync) or handed to the operating system (buffer).
+    #[arg(long, value_enum, default_value_t = DurabilityName::Sync)]
+    durability: DurabilityName,
+    /// Where to put the databases; a temporary directory, removed afterwards, where none is given.
+    #[arg(long, value_name = "DIR")]
+    dir: Option<PathBuf>,
+    /// Also write the report as JSON.
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+}
+
+#[cfg(feature = "bench")]
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum DurabilityName {
+    /// On the disk when acknowledged.
+    Sync,
+    /// Handed to the operating system when acknowledged.
+    Buffer,
+}
+
+#[cfg(feature = "bench")]
+impl DurabilityName {
+    fn name(self) -> &'static str {
+        match self {
+            DurabilityName::Sync => "sync",
+            DurabilityName::Buffer => "buffer",
+        }
+    }
+}
+
+impl From<FormatName> for Format {
+    fn from(name: FormatName) -> Self {
+        match name {
+            FormatName::Table => Format::Table,
+            FormatName::Json => Format::Json,
+            FormatName::Csv => Format::Csv,
+        }
+    }
+}
+
+/// Runs the command with the arguments of this process. The exit code is 0 where all was done, 1 where something
+/// failed (the reason is on standard error), 2 for a wrong use, 141 where the reader of a pipe has left.
+pub fn run() -> ExitCode {
+    let command = Command::parse();
+    let outcome = match (command.action, command.database) {
+        (Some(Action::Shell { database }), _) | (None, Some(database)) => super::repl::run(&database),
+        (Some(Action::Exec(arguments)), _) => super::exec::run(&script(arguments)),
+        #[cfg(feature = "bench")]
+        (Some(Action::Bench(arguments)), _) => bench(arguments),
+        (None, None) => Ok(()),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(problem) => report(&problem),
+    }
+}
+
+fn script(arguments: ExecArguments) -> Script {
+    let input = match (arguments.command, arguments.file) {
+        (Some(text), _) => Input::Text(text),
+        (None, Some(path)) if path.as_os_str() != "-" => Input::File(path),
+        (None, _) => Input::Standard,
+    };
+    Script {
+        database: arguments.database,
+        input,
+        format: arguments.format.into(),
+        keep_going: arguments.keep_going,
+        read_only: arguments.read_only,
+    }
+}
+
+#[cfg(feature = "bench")]
+fn bench(arguments: BenchArguments) -> Result<(), Problem> {
+    let arguments = crate::bench::Arguments {
+        circuit: arguments.circuit,
+        scale: arguments.scale,
+        seed: Some(arguments.seed),
+        durability: Some(arguments.durability.name().into()),
+        directory: arguments.dir,
+        json: arguments.json,
+    };
+    crate::bench::run(arguments).map_err(Problem::from)
+}
