@@ -189,7 +189,10 @@ impl Rows {
     ///
     /// A row whose one value is no reference to an object, or is one to an object that is gone, gives an error.
     pub fn objects<T: DeserializeOwned>(self) -> Objects<T> {
-        Objects { rows: self, _type: PhantomData }
+        Objects {
+            rows: self,
+            _type: PhantomData,
+        }
     }
 }
 
@@ -203,7 +206,8 @@ pub struct Objects<T> {
 impl<T: DeserializeOwned> Objects<T> {
     fn object(&self, row: &Row) -> Result<(Ref<T>, T)> {
         let [Value::Reference(oid)] = row.values() else {
-            let message = "these rows are no objects; ask for one range variable, such as select b from Book b";
+            let message =
+                "these rows are no objects; ask for one range variable, such as select b from Book b";
             return Err(Error::Argument(message.into()));
         };
         let object = get(self.rows.reader().as_ref(), *oid)?;

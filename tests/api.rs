@@ -23,14 +23,27 @@ struct Book {
 fn library() -> Database {
     let db = Database::in_memory().unwrap();
     db.define::<Author>().unwrap();
-    db.define::<Book>().unwrap().index("year").unwrap().index("author.name").unwrap();
+    db.define::<Book>()
+        .unwrap()
+        .index("year")
+        .unwrap()
+        .index("author.name")
+        .unwrap();
     db
 }
 
 fn solaris(db: &Database) -> Ref<Book> {
     db.transact(|tx| {
-        let author = tx.insert(&Author { name: "Lem".into(), born: 1921 })?;
-        tx.insert(&Book { title: "Solaris".into(), year: 1961, author, tags: vec![] })
+        let author = tx.insert(&Author {
+            name: "Lem".into(),
+            born: 1921,
+        })?;
+        tx.insert(&Book {
+            title: "Solaris".into(),
+            year: 1961,
+            author,
+            tags: vec![],
+        })
     })
     .unwrap()
 }
@@ -51,8 +64,12 @@ fn a_query_finds_objects_through_a_path_index() {
     let id = solaris(&db);
     let snapshot = db.snapshot();
     let text = "select b from Book b where b.author.name = $name and b.year >= $since order by b.year";
-    let found: Vec<_> =
-        snapshot.query(text, params! { name: "Lem", since: 1960 }).unwrap().objects::<Book>().map(Result::unwrap).collect();
+    let found: Vec<_> = snapshot
+        .query(text, params! { name: "Lem", since: 1960 })
+        .unwrap()
+        .objects::<Book>()
+        .map(Result::unwrap)
+        .collect();
     assert_eq!(found.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [id]);
 }
 
@@ -70,7 +87,9 @@ fn a_snapshot_keeps_its_state_while_others_write() {
     assert_eq!(before.get(id).unwrap().unwrap().year, 1961);
     assert_eq!(db.snapshot().get(id).unwrap().unwrap().year, 2000);
     let count = |snapshot: &olivine::Snapshot| {
-        let rows = snapshot.query("select b from Book b where b.year = 2000", ()).unwrap();
+        let rows = snapshot
+            .query("select b from Book b where b.year = 2000", ())
+            .unwrap();
         rows.map(Result::unwrap).count()
     };
     assert_eq!((count(&before), count(&db.snapshot())), (0, 1));
@@ -92,21 +111,49 @@ fn a_transaction_sees_its_own_writes_through_scans_and_indexes() {
     let db = library();
     solaris(&db);
     let mut tx = db.begin().unwrap();
-    let author = tx.insert(&Author { name: "Strugatsky".into(), born: 1925 }).unwrap();
-    let picnic = Book { title: "Roadside Picnic".into(), year: 1972, author, tags: vec!["zone".into()] };
+    let author = tx
+        .insert(&Author {
+            name: "Strugatsky".into(),
+            born: 1925,
+        })
+        .unwrap();
+    let picnic = Book {
+        title: "Roadside Picnic".into(),
+        year: 1972,
+        author,
+        tags: vec!["zone".into()],
+    };
     let id = tx.insert(&picnic).unwrap();
     let titles = |tx: &olivine::Transaction, text: &str| -> Vec<String> {
-        tx.query(text, ()).unwrap().map(|row| row.unwrap().get(0).unwrap().as_str().unwrap().to_string()).collect()
+        tx.query(text, ())
+            .unwrap()
+            .map(|row| row.unwrap().get(0).unwrap().as_str().unwrap().to_string())
+            .collect()
     };
-    assert_eq!(titles(&tx, "select b.title from Book b order by b.title"), ["Roadside Picnic", "Solaris"]);
-    assert_eq!(titles(&tx, "select b.title from Book b where b.year = 1972"), ["Roadside Picnic"]);
-    assert_eq!(titles(&tx, "select b.title from Book b where b.year > 1900 order by b.year"), [
-        "Solaris",
-        "Roadside Picnic"
-    ]);
+    assert_eq!(
+        titles(&tx, "select b.title from Book b order by b.title"),
+        ["Roadside Picnic", "Solaris"]
+    );
+    assert_eq!(
+        titles(&tx, "select b.title from Book b where b.year = 1972"),
+        ["Roadside Picnic"]
+    );
+    assert_eq!(
+        titles(
+            &tx,
+            "select b.title from Book b where b.year > 1900 order by b.year"
+        ),
+        ["Solaris", "Roadside Picnic"]
+    );
     tx.update(id, &Book { year: 1980, ..picnic }).unwrap();
     assert!(titles(&tx, "select b.title from Book b where b.year = 1972").is_empty());
-    assert_eq!(titles(&tx, "select b.title from Book b where b.author.name = 'Strugatsky'"), ["Roadside Picnic"]);
+    assert_eq!(
+        titles(
+            &tx,
+            "select b.title from Book b where b.author.name = 'Strugatsky'"
+        ),
+        ["Roadside Picnic"]
+    );
     tx.commit().unwrap();
     assert_eq!(db.snapshot().get(id).unwrap().unwrap().year, 1980);
 }
@@ -129,10 +176,21 @@ fn the_second_of_two_writers_of_one_object_conflicts_and_is_told_what_differs() 
     let mut book = slow.get(id).unwrap().unwrap();
     book.year = 1;
     slow.update(id, &book).unwrap();
-    db.transact(|tx| tx.update(id, &Book { year: 2, ..tx.get(id)?.unwrap() })).unwrap();
+    db.transact(|tx| {
+        tx.update(
+            id,
+            &Book {
+                year: 2,
+                ..tx.get(id)?.unwrap()
+            },
+        )
+    })
+    .unwrap();
     let error = slow.commit().unwrap_err();
     assert!(error.is_conflict());
-    let Error::Conflict(conflict) = error else { panic!() };
+    let Error::Conflict(conflict) = error else {
+        panic!()
+    };
     assert_eq!(conflict.objects, ["Book#1"]);
     assert_eq!(conflict.attributes, ["Book.year"]);
 }
@@ -140,11 +198,20 @@ fn the_second_of_two_writers_of_one_object_conflicts_and_is_told_what_differs() 
 #[test]
 fn dynamic_objects_take_defaults_and_refuse_what_does_not_fit() {
     let db = library();
-    let note = Class::new("Note").attribute("text", Type::String).attribute_default("stars", Type::Int, 3);
-    db.define_class(note.attribute("about", Type::reference("Book"))).unwrap();
+    let note = Class::new("Note")
+        .attribute("text", Type::String)
+        .attribute_default("stars", Type::Int, 3);
+    db.define_class(note.attribute("about", Type::reference("Book")))
+        .unwrap();
     let book = solaris(&db);
     let note = db
-        .transact(|tx| tx.insert_object(Object::new("Note").with("text", "reread").with("about", book.oid())))
+        .transact(|tx| {
+            tx.insert_object(
+                Object::new("Note")
+                    .with("text", "reread")
+                    .with("about", book.oid()),
+            )
+        })
         .unwrap();
     let stored = db.snapshot().object(note).unwrap().unwrap();
     assert_eq!(stored.get("stars"), Some(&Value::Int(3)));
@@ -159,7 +226,14 @@ fn dynamic_objects_take_defaults_and_refuse_what_does_not_fit() {
 #[test]
 fn a_type_without_a_class_is_told_to_be_defined() {
     let db = Database::in_memory().unwrap();
-    let error = db.transact(|tx| tx.insert(&Author { name: "x".into(), born: 1 })).unwrap_err();
+    let error = db
+        .transact(|tx| {
+            tx.insert(&Author {
+                name: "x".into(),
+                born: 1,
+            })
+        })
+        .unwrap_err();
     assert!(error.to_string().contains("define::<Author>()"), "{error}");
 }
 
@@ -173,15 +247,20 @@ fn an_error_of_the_caller_comes_out_of_transact_and_rolls_back() {
             Err::<(), _>(Error::other(std::io::Error::other("my own")))
         })
         .unwrap_err();
-    assert_eq!(error.downcast_ref::<std::io::Error>().unwrap().to_string(), "my own");
+    assert_eq!(
+        error.downcast_ref::<std::io::Error>().unwrap().to_string(),
+        "my own"
+    );
     assert!(db.snapshot().get(id).unwrap().is_some());
 }
 
 #[test]
 fn serializable_is_refused_and_not_pretended() {
     let db = library();
-    let options =
-        olivine::TransactionOptions { isolation: olivine::Isolation::Serializable, ..Default::default() };
+    let options = olivine::TransactionOptions {
+        isolation: olivine::Isolation::Serializable,
+        ..Default::default()
+    };
     assert!(matches!(db.begin_with(options), Err(Error::Argument(_))));
 }
 
@@ -193,10 +272,27 @@ fn everything_is_there_after_reopening() {
     {
         let db = Database::open(&path).unwrap();
         db.define::<Author>().unwrap();
-        db.define::<Book>().unwrap().index("year").unwrap().unique("title").unwrap();
-        let author = db.transact(|tx| tx.insert(&Author { name: "Lem".into(), born: 1921 })).unwrap();
+        db.define::<Book>()
+            .unwrap()
+            .index("year")
+            .unwrap()
+            .unique("title")
+            .unwrap();
+        let author = db
+            .transact(|tx| {
+                tx.insert(&Author {
+                    name: "Lem".into(),
+                    born: 1921,
+                })
+            })
+            .unwrap();
         for number in 0..2_000u16 {
-            let book = Book { title: format!("book {number}"), year: number % 50, author, tags: vec![] };
+            let book = Book {
+                title: format!("book {number}"),
+                year: number % 50,
+                author,
+                tags: vec![],
+            };
             let id = db.transact(|tx| tx.insert(&book)).unwrap();
             expected.insert(id, book);
         }
@@ -207,10 +303,18 @@ fn everything_is_there_after_reopening() {
         let snapshot = db.snapshot();
         let found: BTreeMap<_, _> = snapshot.extent::<Book>().unwrap().map(Result::unwrap).collect();
         assert_eq!(found, expected);
-        let rows = snapshot.query("select b from Book b where b.year = 7", ()).unwrap();
+        let rows = snapshot
+            .query("select b from Book b where b.year = 7", ())
+            .unwrap();
         assert_eq!(rows.map(Result::unwrap).count(), 40);
-        let rows = snapshot.query("select b.year from Book b where b.title = 'book 77'", ()).unwrap();
-        assert_eq!(rows.map(|row| row.unwrap().get(0).cloned().unwrap()).collect::<Vec<_>>(), [Value::Int(27)]);
+        let rows = snapshot
+            .query("select b.year from Book b where b.title = 'book 77'", ())
+            .unwrap();
+        assert_eq!(
+            rows.map(|row| row.unwrap().get(0).cloned().unwrap())
+                .collect::<Vec<_>>(),
+            [Value::Int(27)]
+        );
     }
 }
 
@@ -220,10 +324,18 @@ fn an_index_made_over_existing_objects_is_built_and_unique_is_verified() {
     for _ in 0..3 {
         solaris(&db);
     }
-    db.create_index("Book", &olivine::IndexDefinition::on("title")).unwrap();
-    let rows = db.snapshot().query("select b from Book b where b.title = 'Solaris'", ()).unwrap();
+    db.create_index("Book", &olivine::IndexDefinition::on("title"))
+        .unwrap();
+    let rows = db
+        .snapshot()
+        .query("select b from Book b where b.title = 'Solaris'", ())
+        .unwrap();
     assert_eq!(rows.map(Result::unwrap).count(), 3);
-    let unique = olivine::IndexDefinition { unique: true, name: Some("u".into()), ..olivine::IndexDefinition::on("title") };
+    let unique = olivine::IndexDefinition {
+        unique: true,
+        name: Some("u".into()),
+        ..olivine::IndexDefinition::on("title")
+    };
     let error = db.create_index("Book", &unique).unwrap_err();
     assert!(matches!(error, Error::Constraint(_)), "{error}");
     assert!(error.to_string().contains("Book#"), "{error}");
@@ -233,8 +345,13 @@ fn an_index_made_over_existing_objects_is_built_and_unique_is_verified() {
 fn unique_values_are_held_once_also_among_writes_of_one_transaction() {
     let db = Database::in_memory().unwrap();
     db.define::<Author>().unwrap().unique("name").unwrap();
-    let author = |name: &str| Author { name: name.into(), born: 1 };
-    let (ann, bob) = db.transact(|tx| Ok((tx.insert(&author("Ann"))?, tx.insert(&author("Bob"))?))).unwrap();
+    let author = |name: &str| Author {
+        name: name.into(),
+        born: 1,
+    };
+    let (ann, bob) = db
+        .transact(|tx| Ok((tx.insert(&author("Ann"))?, tx.insert(&author("Bob"))?)))
+        .unwrap();
     let twice = db.transact(|tx| tx.insert(&author("Ann")));
     assert!(matches!(twice, Err(Error::Constraint(_))), "{twice:?}");
     let within = db.transact(|tx| {
@@ -258,9 +375,19 @@ fn unique_values_are_held_once_also_among_writes_of_one_transaction() {
 #[test]
 fn buffered_commits_are_visible_at_once_and_persist_makes_them_durable() {
     let directory = tempfile::tempdir().unwrap();
-    let db = Database::options(directory.path().join("b.olv")).durability(Durability::Buffer).open().unwrap();
+    let db = Database::options(directory.path().join("b.olv"))
+        .durability(Durability::Buffer)
+        .open()
+        .unwrap();
     db.define::<Author>().unwrap();
-    let id = db.transact(|tx| tx.insert(&Author { name: "x".into(), born: 1 })).unwrap();
+    let id = db
+        .transact(|tx| {
+            tx.insert(&Author {
+                name: "x".into(),
+                born: 1,
+            })
+        })
+        .unwrap();
     assert!(db.snapshot().get(id).unwrap().is_some());
     db.persist().unwrap();
 }

@@ -58,7 +58,10 @@ fn one_of_four_writers_wins_each_unique_value() {
                 let mut wins = 0;
                 for round in 0..100 {
                     barrier.wait();
-                    let account = Account { owner: format!("owner {round} with a name of some length"), balance: number };
+                    let account = Account {
+                        owner: format!("owner {round} with a name of some length"),
+                        balance: number,
+                    };
                     match db.transact(|tx| tx.insert(&account)) {
                         Ok(_) => wins += 1,
                         Err(Error::Constraint(_)) => {}
@@ -81,7 +84,14 @@ fn readers_see_whole_transfers_only() {
     db.define::<Account>().unwrap().index("balance").unwrap();
     let accounts: Vec<Ref<Account>> = db
         .transact(|tx| {
-            (0..10).map(|number| tx.insert(&Account { owner: number.to_string(), balance: 100 })).collect()
+            (0..10)
+                .map(|number| {
+                    tx.insert(&Account {
+                        owner: number.to_string(),
+                        balance: 100,
+                    })
+                })
+                .collect()
         })
         .unwrap();
     thread::scope(|scope| {
@@ -101,10 +111,18 @@ fn readers_see_whole_transfers_only() {
         });
         while !writer.is_finished() {
             let snapshot = db.snapshot();
-            let sum: i64 = snapshot.extent::<Account>().unwrap().map(|account| account.unwrap().1.balance).sum();
+            let sum: i64 = snapshot
+                .extent::<Account>()
+                .unwrap()
+                .map(|account| account.unwrap().1.balance)
+                .sum();
             assert_eq!(sum, 1_000);
-            let rows = snapshot.query("select a.balance from Account a where a.balance > -1000", ()).unwrap();
-            let through_index: i64 = rows.map(|row| row.unwrap().get(0).unwrap().as_int().unwrap()).sum();
+            let rows = snapshot
+                .query("select a.balance from Account a where a.balance > -1000", ())
+                .unwrap();
+            let through_index: i64 = rows
+                .map(|row| row.unwrap().get(0).unwrap().as_int().unwrap())
+                .sum();
             assert_eq!(through_index, 1_000);
         }
     });
@@ -120,7 +138,10 @@ fn unrelated_inserts_do_not_conflict() {
             scope.spawn(move || {
                 for number in 0..100 {
                     let mut tx = db.begin().unwrap();
-                    tx.insert(&Counter { value: thread * 1_000 + number }).unwrap();
+                    tx.insert(&Counter {
+                        value: thread * 1_000 + number,
+                    })
+                    .unwrap();
                     tx.commit().unwrap();
                 }
             });
@@ -133,11 +154,20 @@ fn unrelated_inserts_do_not_conflict() {
 fn write_skew_is_possible_under_snapshot_isolation() {
     let db = Database::in_memory().unwrap();
     db.define::<Account>().unwrap();
-    let doctor = |name: &str| Account { owner: name.into(), balance: 1 };
-    let (ann, bob) = db.transact(|tx| Ok((tx.insert(&doctor("Ann"))?, tx.insert(&doctor("Bob"))?))).unwrap();
+    let doctor = |name: &str| Account {
+        owner: name.into(),
+        balance: 1,
+    };
+    let (ann, bob) = db
+        .transact(|tx| Ok((tx.insert(&doctor("Ann"))?, tx.insert(&doctor("Bob"))?)))
+        .unwrap();
     let leave = |me: Ref<Account>, other: Ref<Account>| {
         let mut tx = db.begin().unwrap();
-        assert_eq!(tx.get(other).unwrap().unwrap().balance, 1, "somebody else is on call");
+        assert_eq!(
+            tx.get(other).unwrap().unwrap().balance,
+            1,
+            "somebody else is on call"
+        );
         let mut doctor = tx.get(me).unwrap().unwrap();
         doctor.balance = 0;
         tx.update(me, &doctor).unwrap();
@@ -154,9 +184,13 @@ fn whoever_was_bound_to_an_older_schema_conflicts_and_reruns() {
     counter(&db);
     let mut tx = db.begin().unwrap();
     tx.insert(&Counter { value: 7 }).unwrap();
-    db.create_index("Counter", &olivine::IndexDefinition::on("value")).unwrap();
+    db.create_index("Counter", &olivine::IndexDefinition::on("value"))
+        .unwrap();
     assert!(tx.commit().unwrap_err().is_conflict());
     db.transact(|tx| tx.insert(&Counter { value: 7 })).unwrap();
-    let rows = db.snapshot().query("select c from Counter c where c.value = 7", ()).unwrap();
+    let rows = db
+        .snapshot()
+        .query("select c from Counter c where c.value = 7", ())
+        .unwrap();
     assert_eq!(rows.count(), 1);
 }

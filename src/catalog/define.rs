@@ -187,7 +187,9 @@ impl Catalog {
         values: impl IntoIterator<Item = (usize, &'a Value)>,
     ) -> Result<()> {
         for (slot, value) in values {
-            let Some(slot) = class.layout.slots.get(slot) else { continue };
+            let Some(slot) = class.layout.slots.get(slot) else {
+                continue;
+            };
             if let Some(oid) = self.misfit(&slot.r#type, value) {
                 return Err(Error::Argument(format!(
                     "{}.{} refers to {}, so {} cannot stand there",
@@ -205,18 +207,22 @@ impl Catalog {
     fn misfit(&self, r#type: &Type, value: &Value) -> Option<Oid> {
         match (r#type, value) {
             (Type::Reference(class), Value::Reference(oid)) => {
-                let fits = self.class(class).is_some_and(|class| self.is_a(oid.class(), class.id));
+                let fits = self
+                    .class(class)
+                    .is_some_and(|class| self.is_a(oid.class(), class.id));
                 (!fits).then_some(*oid)
             }
-            (Type::List(of) | Type::Set(of) | Type::Bag(of), value) => {
-                value.as_members()?.iter().find_map(|member| self.misfit(of, member))
-            }
-            (Type::Map(key, of), Value::Map(entries)) => {
-                entries.iter().find_map(|(k, v)| self.misfit(key, k).or_else(|| self.misfit(of, v)))
-            }
-            (Type::Struct(types), Value::Struct(fields)) => {
-                types.iter().zip(fields.iter()).find_map(|((_, of), (_, field))| self.misfit(of, field))
-            }
+            (Type::List(of) | Type::Set(of) | Type::Bag(of), value) => value
+                .as_members()?
+                .iter()
+                .find_map(|member| self.misfit(of, member)),
+            (Type::Map(key, of), Value::Map(entries)) => entries
+                .iter()
+                .find_map(|(k, v)| self.misfit(key, k).or_else(|| self.misfit(of, v))),
+            (Type::Struct(types), Value::Struct(fields)) => types
+                .iter()
+                .zip(fields.iter())
+                .find_map(|((_, of), (_, field))| self.misfit(of, field)),
             _ => None,
         }
     }

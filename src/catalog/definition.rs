@@ -147,7 +147,11 @@ impl IndexDefinition {
 
     /// An index on one attribute, whatever characters its name has.
     pub fn on_attribute(name: impl Into<Arc<str>>) -> Self {
-        IndexDefinition { name: None, components: vec![(vec![name.into()], false)], unique: false }
+        IndexDefinition {
+            name: None,
+            components: vec![(vec![name.into()], false)],
+            unique: false,
+        }
     }
 
     /// An index on several attributes, ascending, most significant first.

@@ -20,7 +20,8 @@ use super::optimize::{ReaderEstimates, optimize};
 use super::parameters::Parameters;
 use super::parser::parse_statement;
 use super::plan::{
-    Change, Column, ColumnId, Delete, Expression, Insert, Output, Plan, Query, ResultKind, Returning, Statement, Update,
+    Change, Column, ColumnId, Delete, Expression, Insert, Output, Plan, Query, ResultKind, Returning,
+    Statement, Update,
 };
 use super::plan_cache::PlanCache;
 use crate::error::{Error, QueryError, QueryErrorCode, Result};
@@ -50,7 +51,11 @@ pub(super) type ParameterTypes = Vec<(Arc<str>, Type)>;
 impl Engine {
     /// An engine whose queries may hold `memory` bytes each in sorts, groups, joins and `distinct`.
     pub fn new(memory: usize) -> Self {
-        Engine { memory, plans: Mutex::default(), optimizer_off: AtomicBool::new(false) }
+        Engine {
+            memory,
+            plans: Mutex::default(),
+            optimizer_off: AtomicBool::new(false),
+        }
     }
 
     /// Switches the optimizer off or on; plans then keep the form they were bound in. For tests: answers are the same.
@@ -71,24 +76,40 @@ impl Engine {
         ended: Option<Arc<AtomicBool>>,
     ) -> Result<Rows> {
         let prepared = self.prepare_text(text, reader.as_ref(), parameters)?;
-        let run = Run { ended: ended.unwrap_or_default(), ..Run::default() };
-        self.rows(prepared, reader, parameters, run).map_err(|error| located(error, text))
+        let run = Run {
+            ended: ended.unwrap_or_default(),
+            ..Run::default()
+        };
+        self.rows(prepared, reader, parameters, run)
+            .map_err(|error| located(error, text))
     }
 
     /// The plan of a query given as text; from the cache without parsing where it was met before.
-    fn prepare_text(&self, text: &str, reader: &dyn Reader, parameters: &Parameters) -> Result<Arc<Statement>> {
+    fn prepare_text(
+        &self,
+        text: &str,
+        reader: &dyn Reader,
+        parameters: &Parameters,
+    ) -> Result<Arc<Statement>> {
         let types = parameter_types(parameters, reader);
         if let Some(kept) = self.plans.lock().get(text, reader.catalog(), &types) {
             return Ok(kept);
         }
         let statement = parse_statement(text).map_err(|error| error.locate(text))?;
-        if !matches!(statement.kind, ast::StatementKind::Query(_) | ast::StatementKind::Explain(_)) {
+        if !matches!(
+            statement.kind,
+            ast::StatementKind::Query(_) | ast::StatementKind::Explain(_)
+        ) {
             let message = "this statement is no query; run it in a transaction or a session";
             let error = QueryError::new(QueryErrorCode::TransactionState, statement.span, message);
             return Err(error.locate(text).into());
         }
-        let prepared = self.bind(&statement, reader, types.clone()).map_err(|error| located(error, text))?;
-        self.plans.lock().insert(text.into(), reader.catalog().clone(), types, prepared.clone());
+        let prepared = self
+            .bind(&statement, reader, types.clone())
+            .map_err(|error| located(error, text))?;
+        self.plans
+            .lock()
+            .insert(text.into(), reader.catalog().clone(), types, prepared.clone());
         Ok(prepared)
     }
 
@@ -105,10 +126,19 @@ impl Engine {
         self.bind(statement, reader, parameter_types(parameters, reader))
     }
 
-    fn bind(&self, statement: &ast::Statement, reader: &dyn Reader, types: ParameterTypes) -> Result<Arc<Statement>> {
+    fn bind(
+        &self,
+        statement: &ast::Statement,
+        reader: &dyn Reader,
+        types: ParameterTypes,
+    ) -> Result<Arc<Statement>> {
         let given = bind::Parameters::Given(types);
         let bound = bind_statement(statement, reader.catalog(), &given)?.ok_or_else(|| {
-            QueryError::new(QueryErrorCode::Unsupported, statement.span, "this statement has no plan to run")
+            QueryError::new(
+                QueryErrorCode::Unsupported,
+                statement.span,
+                "this statement has no plan to run",
+            )
         })?;
         Ok(Arc::new(self.optimized(bound, reader)))
     }
@@ -158,7 +188,12 @@ impl Engine {
         parameters: &Parameters,
         run: &Run,
     ) -> Result<Vec<Vec<Value>>> {
-        exec::insert_rows(insert, reader, parameter_values(prepared, parameters)?, self.options(run))
+        exec::insert_rows(
+            insert,
+            reader,
+            parameter_values(prepared, parameters)?,
+            self.options(run),
+        )
     }
 
     /// The objects an update changes, with the new values of its assignments.
@@ -170,7 +205,12 @@ impl Engine {
         parameters: &Parameters,
         run: &Run,
     ) -> Result<Vec<(Oid, Vec<Value>)>> {
-        exec::update_rows(update, reader, parameter_values(prepared, parameters)?, self.options(run))
+        exec::update_rows(
+            update,
+            reader,
+            parameter_values(prepared, parameters)?,
+            self.options(run),
+        )
     }
 
     /// The objects a delete deletes.
@@ -182,7 +222,12 @@ impl Engine {
         parameters: &Parameters,
         run: &Run,
     ) -> Result<Vec<Oid>> {
-        exec::delete_targets(delete, reader, parameter_values(prepared, parameters)?, self.options(run))
+        exec::delete_targets(
+            delete,
+            reader,
+            parameter_values(prepared, parameters)?,
+            self.options(run),
+        )
     }
 
     /// What `returning` gives for objects in the state of `reader`.
@@ -195,7 +240,13 @@ impl Engine {
         parameters: &Parameters,
         run: &Run,
     ) -> Result<Vec<Row>> {
-        exec::returning_rows(returning, oids, reader, parameter_values(prepared, parameters)?, self.options(run))
+        exec::returning_rows(
+            returning,
+            oids,
+            reader,
+            parameter_values(prepared, parameters)?,
+            self.options(run),
+        )
     }
 
     fn options(&self, run: &Run) -> Options {
@@ -210,14 +261,34 @@ impl Engine {
 
 /// The plan itself as rows of text.
 fn explained(prepared: &Statement, reader: Arc<dyn Reader>, options: Options) -> Result<Rows> {
-    let column = Column { id: ColumnId(0), name: "plan".into(), r#type: Type::String };
+    let column = Column {
+        id: ColumnId(0),
+        name: "plan".into(),
+        r#type: Type::String,
+    };
     let line = |line: &str| vec![Expression::constant(Value::from(line), Type::String)];
     let rows = prepared.to_string().lines().map(line).collect();
-    let plan = Plan::Values { columns: vec![column.clone()], rows };
-    let outputs = vec![Output { label: "plan".into(), column }];
-    let query = Query { plan, outputs, bare: true, kind: ResultKind::List };
+    let plan = Plan::Values {
+        columns: vec![column.clone()],
+        rows,
+    };
+    let outputs = vec![Output {
+        label: "plan".into(),
+        column,
+    }];
+    let query = Query {
+        plan,
+        outputs,
+        bare: true,
+        kind: ResultKind::List,
+    };
     let (explain, parameters, columns) = (false, Vec::new(), 1);
-    let statement = Statement { change: Change::Query(query), explain, parameters, columns };
+    let statement = Statement {
+        change: Change::Query(query),
+        explain,
+        parameters,
+        columns,
+    };
     exec::execute(Arc::new(statement), reader, Vec::new(), options)
 }
 

@@ -33,7 +33,12 @@ struct Kept {
 
 impl PlanCache {
     /// The plan of `text`, if it was made for this catalog and these parameter types.
-    pub fn get(&mut self, text: &str, catalog: &Arc<Catalog>, types: &ParameterTypes) -> Option<Arc<Statement>> {
+    pub fn get(
+        &mut self,
+        text: &str,
+        catalog: &Arc<Catalog>,
+        types: &ParameterTypes,
+    ) -> Option<Arc<Statement>> {
         self.clock = self.clock.saturating_add(1);
         let kept = self.plans.get_mut(text)?;
         if !Arc::ptr_eq(&kept.catalog, catalog) || kept.types != *types {
@@ -44,14 +49,28 @@ impl PlanCache {
     }
 
     /// Keeps a plan.
-    pub fn insert(&mut self, text: Arc<str>, catalog: Arc<Catalog>, types: ParameterTypes, statement: Arc<Statement>) {
+    pub fn insert(
+        &mut self,
+        text: Arc<str>,
+        catalog: Arc<Catalog>,
+        types: ParameterTypes,
+        statement: Arc<Statement>,
+    ) {
         if text.len() > LONGEST_TEXT {
             return;
         }
         if self.plans.len() >= CAPACITY {
             self.evict();
         }
-        self.plans.insert(text, Kept { catalog, types, statement, used: self.clock });
+        self.plans.insert(
+            text,
+            Kept {
+                catalog,
+                types,
+                statement,
+                used: self.clock,
+            },
+        );
     }
 
     /// Forgets everything.

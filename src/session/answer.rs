@@ -42,8 +42,14 @@ impl Answer {
     /// An answer of rows that are worked out already.
     pub fn held(labels: impl IntoIterator<Item = Arc<str>>, rows: Vec<Vec<Value>>) -> Self {
         let labels: Arc<[Arc<str>]> = labels.into_iter().collect();
-        let rows: Vec<Row> = rows.into_iter().map(|values| Row::new(labels.clone(), values)).collect();
-        Answer::Held { labels, rows: rows.into_iter() }
+        let rows: Vec<Row> = rows
+            .into_iter()
+            .map(|values| Row::new(labels.clone(), values))
+            .collect();
+        Answer::Held {
+            labels,
+            rows: rows.into_iter(),
+        }
     }
 
     /// The labels of the columns.

@@ -21,7 +21,12 @@ impl Session {
         let run = self.run_options();
         self.write(|transaction| {
             let prepared = engine.prepare(statement, transaction.reader().as_ref(), parameters)?;
-            let changing = Changing { engine: &engine, statement: &prepared, parameters, run: run.clone() };
+            let changing = Changing {
+                engine: &engine,
+                statement: &prepared,
+                parameters,
+                run: run.clone(),
+            };
             match &prepared.change {
                 Change::Insert(insert) => changing.insert(insert, transaction),
                 Change::Update(update) => changing.update(update, transaction),
@@ -43,9 +48,16 @@ struct Changing<'a> {
 impl Changing<'_> {
     fn insert(&self, insert: &Insert, transaction: &mut Transaction) -> Result<Outcome> {
         let reader = transaction.reader();
-        let rows = self.engine.insert_rows(self.statement, insert, reader.clone(), self.parameters, &self.run)?;
+        let rows =
+            self.engine
+                .insert_rows(self.statement, insert, reader.clone(), self.parameters, &self.run)?;
         let class = reader.catalog().class_by_id(insert.class)?.clone();
-        let defaults: Vec<Value> = class.layout.slots.iter().map(|slot| slot.default.clone()).collect();
+        let defaults: Vec<Value> = class
+            .layout
+            .slots
+            .iter()
+            .map(|slot| slot.default.clone())
+            .collect();
         let mut bodies = Vec::with_capacity(rows.len());
         for row in rows {
             let mut values = defaults.clone();
@@ -54,7 +66,9 @@ impl Changing<'_> {
                     *place = value;
                 }
             }
-            reader.catalog().check_references_of(&class, values.iter().enumerate())?;
+            reader
+                .catalog()
+                .check_references_of(&class, values.iter().enumerate())?;
             bodies.push(encode_body(&class.layout, &values)?);
         }
         drop(reader);
@@ -63,12 +77,18 @@ impl Changing<'_> {
             oids.push(transaction.insert_body(&class, body)?);
         }
         let returning = self.returning(insert.returning.as_ref(), &oids, transaction)?;
-        Ok(Outcome::Changed { verb: "inserted", affected: oids.len() as u64, returning })
+        Ok(Outcome::Changed {
+            verb: "inserted",
+            affected: oids.len() as u64,
+            returning,
+        })
     }
 
     fn update(&self, update: &Update, transaction: &mut Transaction) -> Result<Outcome> {
         let reader = transaction.reader();
-        let rows = self.engine.update_rows(self.statement, update, reader.clone(), self.parameters, &self.run)?;
+        let rows =
+            self.engine
+                .update_rows(self.statement, update, reader.clone(), self.parameters, &self.run)?;
         let mut bodies = Vec::with_capacity(rows.len());
         for (oid, values) in rows {
             let mut changes = Vec::with_capacity(values.len());
@@ -85,17 +105,27 @@ impl Changing<'_> {
             transaction.update_body(oid, body)?;
         }
         let returning = self.returning(update.returning.as_ref(), &oids, transaction)?;
-        Ok(Outcome::Changed { verb: "updated", affected: oids.len() as u64, returning })
+        Ok(Outcome::Changed {
+            verb: "updated",
+            affected: oids.len() as u64,
+            returning,
+        })
     }
 
     fn delete(&self, delete: &Delete, transaction: &mut Transaction) -> Result<Outcome> {
         let reader = transaction.reader();
-        let oids = self.engine.delete_targets(self.statement, delete, reader, self.parameters, &self.run)?;
+        let oids = self
+            .engine
+            .delete_targets(self.statement, delete, reader, self.parameters, &self.run)?;
         let returning = self.returning(delete.returning.as_ref(), &oids, transaction)?;
         for oid in &oids {
             transaction.delete(*oid)?;
         }
-        Ok(Outcome::Changed { verb: "deleted", affected: oids.len() as u64, returning })
+        Ok(Outcome::Changed {
+            verb: "deleted",
+            affected: oids.len() as u64,
+            returning,
+        })
     }
 
     fn returning(
@@ -104,11 +134,22 @@ impl Changing<'_> {
         oids: &[Oid],
         transaction: &Transaction,
     ) -> Result<Option<Answer>> {
-        let Some(returning) = returning else { return Ok(None) };
+        let Some(returning) = returning else {
+            return Ok(None);
+        };
         let reader = transaction.reader();
-        let rows =
-            self.engine.returning_rows(self.statement, returning, oids, reader, self.parameters, &self.run)?;
+        let rows = self.engine.returning_rows(
+            self.statement,
+            returning,
+            oids,
+            reader,
+            self.parameters,
+            &self.run,
+        )?;
         let labels = returning.outputs.iter().map(|(output, _)| output.label.clone());
-        Ok(Some(Answer::Held { labels: labels.collect(), rows: rows.into_iter() }))
+        Ok(Some(Answer::Held {
+            labels: labels.collect(),
+            rows: rows.into_iter(),
+        }))
     }
 }

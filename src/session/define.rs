@@ -7,7 +7,9 @@ use super::session::{Session, unsupported};
 use crate::catalog::{AttributeDefinition, Catalog, ClassDefinition, IndexDefinition};
 use crate::error::{Error, QueryError, QueryErrorCode, Result, Span};
 use crate::object::Value;
-use crate::query::ast::{self, ClassChange, CreateClass, CreateIndex, Expr, IndexKind, Statement, StatementKind};
+use crate::query::ast::{
+    self, ClassChange, CreateClass, CreateIndex, Expr, IndexKind, Statement, StatementKind,
+};
 use crate::query::{Engine, Parameters, Run, nearest};
 use crate::read::Reader;
 use crate::transaction::Transaction;
@@ -17,7 +19,12 @@ impl Session {
     pub(super) fn define(&mut self, statement: &Statement, parameters: &Parameters) -> Result<Outcome> {
         let engine = self.database.instance().engine().clone();
         let run = self.run_options();
-        let defining = Defining { engine, statement, parameters, run };
+        let defining = Defining {
+            engine,
+            statement,
+            parameters,
+            run,
+        };
         match &statement.kind {
             StatementKind::CreateClass(create) => self.write(|tx| defining.create_class(create, tx)),
             StatementKind::AlterClass(alter) => self.write(|tx| defining.alter_class(alter, tx)),
@@ -63,10 +70,14 @@ impl Defining<'_> {
                 definition.attributes.push(self.attribute(attribute, tx)?);
                 if attribute.unique {
                     let index = IndexDefinition::on_attribute(attribute.name.text.clone());
-                    definition.indexes.push(IndexDefinition { unique: true, ..index });
+                    definition.indexes.push(IndexDefinition {
+                        unique: true,
+                        ..index
+                    });
                 }
             }
-            tx.create_class(&definition).map_err(|error| at(error, class.name.span))?;
+            tx.create_class(&definition)
+                .map_err(|error| at(error, class.name.span))?;
             created.push(class.name.text.to_string());
         }
         Ok(done(match created.as_slice() {
@@ -95,7 +106,11 @@ impl Defining<'_> {
         }
     }
 
-    fn attribute(&self, attribute: &ast::AttributeDefinition, tx: &Transaction) -> Result<AttributeDefinition> {
+    fn attribute(
+        &self,
+        attribute: &ast::AttributeDefinition,
+        tx: &Transaction,
+    ) -> Result<AttributeDefinition> {
         let default = match &attribute.default {
             Some(expression) => self.value(expression, tx)?,
             None => Value::Nil,
@@ -109,7 +124,8 @@ impl Defining<'_> {
     }
 
     fn value(&self, expression: &Expr, tx: &Transaction) -> Result<Value> {
-        self.engine.value(expression, tx.reader(), self.parameters, &self.run)
+        self.engine
+            .value(expression, tx.reader(), self.parameters, &self.run)
     }
 
     fn alter_class(&self, alter: &ast::AlterClass, tx: &mut Transaction) -> Result<Outcome> {
@@ -120,12 +136,22 @@ impl Defining<'_> {
         };
         self.check_attribute(attribute)?;
         let definition = self.attribute(attribute, tx)?;
-        tx.add_attributes(&class.text, &[definition]).map_err(|error| at(error, attribute.name.span))?;
+        tx.add_attributes(&class.text, &[definition])
+            .map_err(|error| at(error, attribute.name.span))?;
         if attribute.unique {
             let index = IndexDefinition::on_attribute(attribute.name.text.clone());
-            tx.create_index(&class.text, &IndexDefinition { unique: true, ..index })?;
+            tx.create_index(
+                &class.text,
+                &IndexDefinition {
+                    unique: true,
+                    ..index
+                },
+            )?;
         }
-        Ok(done(format!("attribute {} added to {}", attribute.name.text, class.text)))
+        Ok(done(format!(
+            "attribute {} added to {}",
+            attribute.name.text, class.text
+        )))
     }
 
     fn drop_class(&self, name: &ast::Name, if_exists: bool, tx: &mut Transaction) -> Result<Outcome> {
@@ -147,14 +173,18 @@ impl Defining<'_> {
         }
         known_class(catalog, &create.class)?;
         let component = |component: &ast::IndexComponent| {
-            (component.path.iter().map(|name| name.text.clone()).collect(), component.descending)
+            (
+                component.path.iter().map(|name| name.text.clone()).collect(),
+                component.descending,
+            )
         };
         let definition = IndexDefinition {
             name: Some(create.name.text.clone()),
             components: create.components.iter().map(component).collect(),
             unique: create.kind == IndexKind::Unique,
         };
-        tx.create_index(&create.class.text, &definition).map_err(|error| at(error, create.name.span))?;
+        tx.create_index(&create.class.text, &definition)
+            .map_err(|error| at(error, create.name.span))?;
         Ok(done(format!("index {} created", create.name.text)))
     }
 
@@ -168,7 +198,8 @@ impl Defining<'_> {
 
     fn name(&self, name: &ast::Name, value: &Expr, tx: &mut Transaction) -> Result<Outcome> {
         let value = self.value(value, tx)?;
-        tx.set_name(&name.text, value).map_err(|error| at(error, name.span))?;
+        tx.set_name(&name.text, value)
+            .map_err(|error| at(error, name.span))?;
         Ok(done(format!("{} named", name.text)))
     }
 }
@@ -196,7 +227,11 @@ fn known_class(catalog: &Catalog, name: &ast::Name) -> Result<()> {
 fn at(error: Error, span: Span) -> Error {
     match error {
         Error::Schema(message) => {
-            let code = if message.contains("exists already") { QueryErrorCode::Duplicate } else { QueryErrorCode::UnknownName };
+            let code = if message.contains("exists already") {
+                QueryErrorCode::Duplicate
+            } else {
+                QueryErrorCode::UnknownName
+            };
             QueryError::new(code, span, message).into()
         }
         other => other,

@@ -8,7 +8,9 @@ use crate::commit::{Durability, Isolation};
 use crate::database::Database;
 use crate::error::{Error, QueryError, QueryErrorCode, Result};
 use crate::object::Oid;
-use crate::query::ast::{Begin, Durability as AstDurability, Isolation as AstIsolation, Statement, StatementKind};
+use crate::query::ast::{
+    Begin, Durability as AstDurability, Isolation as AstIsolation, Statement, StatementKind,
+};
 use crate::query::{Parameters, Run};
 use crate::read::Reader;
 use crate::snapshot::Snapshot;
@@ -48,7 +50,11 @@ pub(super) enum Open {
 impl Session {
     /// A session without an open transaction.
     pub fn new(database: Database) -> Self {
-        Session { database, open: Open::Nothing, cancel: Arc::default() }
+        Session {
+            database,
+            open: Open::Nothing,
+            cancel: Arc::default(),
+        }
     }
 
     /// Gives the flag that stops a running statement from another thread: it ends in [`Error::Cancelled`] within a
@@ -77,7 +83,10 @@ impl Session {
     pub fn execute(&mut self, text: &str, parameters: impl Into<Parameters>) -> Result<Vec<Outcome>> {
         let parameters = parameters.into();
         let statements = Self::parse(text)?;
-        statements.iter().map(|statement| self.run(statement, text, &parameters)).collect()
+        statements
+            .iter()
+            .map(|statement| self.run(statement, text, &parameters))
+            .collect()
     }
 
     /// Runs one statement that was parsed from `text`.
@@ -131,7 +140,10 @@ impl Session {
             Open::Transaction(transaction) => transaction.ended(),
             _ => Arc::default(),
         };
-        Run { cancel: self.cancel.clone(), ended }
+        Run {
+            cancel: self.cancel.clone(),
+            ended,
+        }
     }
 
     /// The state the next statement reads.
@@ -160,7 +172,11 @@ impl Session {
             AstDurability::Sync => Durability::Sync,
             AstDurability::Buffer => Durability::Buffer,
         });
-        let options = TransactionOptions { isolation, durability, label: None };
+        let options = TransactionOptions {
+            isolation,
+            durability,
+            label: None,
+        };
         self.open = Open::Transaction(Box::new(self.database.begin_with(options)?));
         Ok(Outcome::Done("transaction begun".into()))
     }
@@ -190,9 +206,9 @@ impl Session {
         match &mut self.open {
             Open::Nothing => self.database.transact(work),
             Open::Transaction(transaction) => work(transaction),
-            Open::Reading(_) => {
-                Err(Error::ReadOnly("the open transaction only reads; end it, and begin one without read only".into()))
-            }
+            Open::Reading(_) => Err(Error::ReadOnly(
+                "the open transaction only reads; end it, and begin one without read only".into(),
+            )),
         }
     }
 }

@@ -39,7 +39,10 @@ impl Session {
             ("table bytes", statistics.table_bytes),
         ];
         let row = |(name, figure): (&str, u64)| {
-            vec![Value::from(name), Value::Int(i64::try_from(figure).unwrap_or(i64::MAX))]
+            vec![
+                Value::from(name),
+                Value::Int(i64::try_from(figure).unwrap_or(i64::MAX)),
+            ]
         };
         Answer::held(labels(["name", "value"]), figures.into_iter().map(row).collect())
     }
@@ -54,7 +57,11 @@ fn text(text: impl Into<Arc<str>>) -> Value {
 }
 
 fn user_classes(catalog: &Catalog) -> Vec<&Arc<Class>> {
-    let mut classes: Vec<_> = catalog.classes.values().filter(|class| !class.id.is_system()).collect();
+    let mut classes: Vec<_> = catalog
+        .classes
+        .values()
+        .filter(|class| !class.id.is_system())
+        .collect();
     classes.sort_by(|a, b| a.name.cmp(&b.name));
     classes
 }
@@ -62,7 +69,11 @@ fn user_classes(catalog: &Catalog) -> Vec<&Arc<Class>> {
 fn classes(catalog: &Catalog, reader: &dyn Reader) -> Answer {
     let row = |class: &Arc<Class>| {
         let superclass = class.superclass.and_then(|id| catalog.classes.get(&id));
-        let attributes: Vec<&str> = class.attributes.iter().map(|attribute| &*attribute.name).collect();
+        let attributes: Vec<&str> = class
+            .attributes
+            .iter()
+            .map(|attribute| &*attribute.name)
+            .collect();
         let objects = i64::try_from(reader.extent_estimate(class.id)).unwrap_or(i64::MAX);
         vec![
             text(class.name.clone()),
@@ -72,13 +83,19 @@ fn classes(catalog: &Catalog, reader: &dyn Reader) -> Answer {
         ]
     };
     let rows = user_classes(catalog).into_iter().map(row).collect();
-    Answer::held(labels(["class", "extends", "attributes", "objects (about)"]), rows)
+    Answer::held(
+        labels(["class", "extends", "attributes", "objects (about)"]),
+        rows,
+    )
 }
 
 fn describe(catalog: &Catalog, name: &Name) -> Result<Answer> {
     let Some(class) = catalog.class(&name.text) else {
-        let error =
-            QueryError::new(QueryErrorCode::UnknownClass, name.span, format!("there is no class {}", name.text));
+        let error = QueryError::new(
+            QueryErrorCode::UnknownClass,
+            name.span,
+            format!("there is no class {}", name.text),
+        );
         let near = nearest(&name.text, catalog.class_names.keys().map(|name| &**name));
         return Err(match near {
             Some(near) => error.hint(format!("did you mean {near}?")).into(),
@@ -86,8 +103,15 @@ fn describe(catalog: &Catalog, name: &Name) -> Result<Answer> {
         });
     };
     let row = |attribute: &crate::catalog::Attribute| {
-        let declared_in = catalog.classes.get(&attribute.declared_in).map_or(Value::Nil, |class| text(class.name.clone()));
-        let default = if attribute.default.is_nil() { Value::Nil } else { text(attribute.default.to_string()) };
+        let declared_in = catalog
+            .classes
+            .get(&attribute.declared_in)
+            .map_or(Value::Nil, |class| text(class.name.clone()));
+        let default = if attribute.default.is_nil() {
+            Value::Nil
+        } else {
+            text(attribute.default.to_string())
+        };
         vec![
             text(attribute.name.clone()),
             text(attribute.r#type.to_string()),
@@ -97,7 +121,10 @@ fn describe(catalog: &Catalog, name: &Name) -> Result<Answer> {
         ]
     };
     let rows = class.attributes.iter().map(row).collect();
-    Ok(Answer::held(labels(["attribute", "type", "not null", "default", "declared in"]), rows))
+    Ok(Answer::held(
+        labels(["attribute", "type", "not null", "default", "declared in"]),
+        rows,
+    ))
 }
 
 fn indexes(catalog: &Catalog) -> Answer {
@@ -115,13 +142,19 @@ fn indexes(catalog: &Catalog) -> Answer {
         };
         vec![
             text(index.name.clone()),
-            catalog.classes.get(&index.class).map_or(Value::Nil, |class| text(class.name.clone())),
+            catalog
+                .classes
+                .get(&index.class)
+                .map_or(Value::Nil, |class| text(class.name.clone())),
             text(on.collect::<Vec<_>>().join(", ")),
             text(kind),
             Value::Bool(index.ready),
         ]
     };
-    Answer::held(labels(["index", "class", "on", "kind", "ready"]), indexes.into_iter().map(row).collect())
+    Answer::held(
+        labels(["index", "class", "on", "kind", "ready"]),
+        indexes.into_iter().map(row).collect(),
+    )
 }
 
 fn names(catalog: &Catalog) -> Answer {

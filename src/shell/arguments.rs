@@ -11,7 +11,13 @@ use super::render::Format;
 
 /// Olivine: a persistent, transactional object database.
 #[derive(Debug, Parser)]
-#[command(name = "olivine", version, about, args_conflicts_with_subcommands = true, arg_required_else_help = true)]
+#[command(
+    name = "olivine",
+    version,
+    about,
+    args_conflicts_with_subcommands = true,
+    arg_required_else_help = true
+)]
 struct Command {
     #[command(subcommand)]
     action: Option<Action>,

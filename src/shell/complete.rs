@@ -20,7 +20,11 @@ pub struct Words {
 impl Words {
     /// Replaces the names of the schema.
     pub fn set(&self, names: impl IntoIterator<Item = String>) {
-        let mut words: Vec<String> = RESERVED.iter().chain(STATEMENT_WORDS).map(ToString::to_string).collect();
+        let mut words: Vec<String> = RESERVED
+            .iter()
+            .chain(STATEMENT_WORDS)
+            .map(ToString::to_string)
+            .collect();
         words.extend(names);
         words.sort_unstable();
         words.dedup();
@@ -29,14 +33,19 @@ impl Words {
 
     fn starting_with(&self, prefix: &str) -> Vec<String> {
         let words = self.words.lock().unwrap_or_else(PoisonError::into_inner);
-        words.iter().filter(|word| word.starts_with(prefix) && *word != prefix).cloned().collect()
+        words
+            .iter()
+            .filter(|word| word.starts_with(prefix) && *word != prefix)
+            .cloned()
+            .collect()
     }
 }
 
 /// Words that open statements, which are not reserved.
 const STATEMENT_WORDS: &[&str] = &[
-    "alter", "begin", "commit", "create", "class", "delete", "describe", "drop", "explain", "index", "insert", "into",
-    "limit", "name", "offset", "rollback", "set", "show", "unique", "unname", "update", "values",
+    "alter", "begin", "commit", "create", "class", "delete", "describe", "drop", "explain", "index",
+    "insert", "into", "limit", "name", "offset", "rollback", "set", "show", "unique", "unname", "update",
+    "values",
 ];
 
 /// What rustyline asks while a line is typed.
@@ -58,14 +67,23 @@ impl Validator for Assistant {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         let text = context.input();
         let is_command = text.trim_start().starts_with('\\') || text.trim().is_empty();
-        if is_command || !needs_more(text) { Ok(ValidationResult::Valid(None)) } else { Ok(ValidationResult::Incomplete) }
+        if is_command || !needs_more(text) {
+            Ok(ValidationResult::Valid(None))
+        } else {
+            Ok(ValidationResult::Incomplete)
+        }
     }
 }
 
 impl Completer for Assistant {
     type Candidate = String;
 
-    fn complete(&self, line: &str, position: usize, _: &Context<'_>) -> Result<(usize, Vec<String>), ReadlineError> {
+    fn complete(
+        &self,
+        line: &str,
+        position: usize,
+        _: &Context<'_>,
+    ) -> Result<(usize, Vec<String>), ReadlineError> {
         let before = line.get(..position).unwrap_or(line);
         let start = word_start(before);
         let prefix = before.get(start..).unwrap_or_default();
@@ -79,9 +97,11 @@ impl Completer for Assistant {
 /// Where the word begins that ends at the end of `before`.
 fn word_start(before: &str) -> usize {
     let part_of_word = |character: char| character.is_alphanumeric() || character == '_';
-    before.char_indices().rev().find(|(_, character)| !part_of_word(*character)).map_or(0, |(at, other)| {
-        at.saturating_add(other.len_utf8())
-    })
+    before
+        .char_indices()
+        .rev()
+        .find(|(_, character)| !part_of_word(*character))
+        .map_or(0, |(at, other)| at.saturating_add(other.len_utf8()))
 }
 
 #[cfg(test)]

@@ -63,8 +63,15 @@ impl Input {
         String::from_utf8(bytes).map_err(|error| {
             let valid = error.utf8_error().valid_up_to();
             let before = error.as_bytes().get(..valid).unwrap_or_default();
-            let line = before.iter().filter(|byte| **byte == b'\n').count().saturating_add(1);
-            Problem::Failed(format!("{}:{line}: the text is not UTF-8; convert it first", self.name()))
+            let line = before
+                .iter()
+                .filter(|byte| **byte == b'\n')
+                .count()
+                .saturating_add(1);
+            Problem::Failed(format!(
+                "{}:{line}: the text is not UTF-8; convert it first",
+                self.name()
+            ))
         })
     }
 }
@@ -72,7 +79,9 @@ impl Input {
 /// Runs a script.
 pub fn run(script: &Script) -> Result<(), Problem> {
     let text = script.input.read()?;
-    let options = Database::options(&script.database).read_only(script.read_only).create(!script.read_only);
+    let options = Database::options(&script.database)
+        .read_only(script.read_only)
+        .create(!script.read_only);
     let database = options.open()?;
     let interrupt = Interrupt::install();
     let mut output = BufWriter::with_capacity(64 << 10, io::stdout().lock());
@@ -167,7 +176,11 @@ fn fail(script: &Script, text: &str, error: &Error, output: &mut dyn Write) -> R
 
 fn without_place(error: &Error) -> String {
     match error {
-        Error::Query(error) => QueryError { position: None, ..QueryError::clone(error) }.to_string(),
+        Error::Query(error) => QueryError {
+            position: None,
+            ..QueryError::clone(error)
+        }
+        .to_string(),
         other => other.to_string(),
     }
 }

@@ -37,11 +37,21 @@ pub fn run(path: &Path) -> Result<(), Problem> {
     if !io::stdin().is_terminal() {
         let database = path.to_path_buf();
         let (input, format) = (Input::Standard, Format::Table);
-        return super::exec::run(&Script { database, input, format, keep_going: false, read_only: false });
+        return super::exec::run(&Script {
+            database,
+            input,
+            format,
+            keep_going: false,
+            read_only: false,
+        });
     }
     let database = Database::open(path)?;
     let mut shell = Shell::new(&database);
-    println!("Olivine {} on {}; \\? for help", env!("CARGO_PKG_VERSION"), path.display());
+    println!(
+        "Olivine {} on {}; \\? for help",
+        env!("CARGO_PKG_VERSION"),
+        path.display()
+    );
     if let Some(recovery) = database.statistics().recovery {
         println!("{recovery}");
     }
@@ -62,21 +72,32 @@ impl Shell {
         let mut session = Session::new(database.clone());
         let interrupt = Interrupt::install();
         session.set_cancel(interrupt.flag());
-        let shell = Shell { session, interrupt, words: Words::default(), timing: false };
+        let shell = Shell {
+            session,
+            interrupt,
+            words: Words::default(),
+            timing: false,
+        };
         shell.renew_words();
         shell
     }
 
     fn read_lines(&mut self) -> Result<(), Problem> {
         let mut editor = Editor::<Assistant, DefaultHistory>::new().map_err(editor_failed)?;
-        editor.set_helper(Some(Assistant { words: self.words.clone() }));
+        editor.set_helper(Some(Assistant {
+            words: self.words.clone(),
+        }));
         let history = history_path();
         if let Some(history) = &history {
             // A history that cannot be read is not worth a word.
             let _ = editor.load_history(history);
         }
         loop {
-            let prompt = if self.session.in_transaction() { "olivine*> " } else { "olivine> " };
+            let prompt = if self.session.in_transaction() {
+                "olivine*> "
+            } else {
+                "olivine> "
+            };
             match editor.readline(prompt) {
                 Ok(text) => {
                     let _ = editor.add_history_entry(text.trim_end());
@@ -168,7 +189,11 @@ impl Shell {
         let catalog = reader.catalog();
         let attributes = catalog.classes.values().flat_map(|class| class.attributes.iter());
         let attributes = attributes.map(|attribute| attribute.name.to_string());
-        let classes = catalog.class_names.keys().chain(catalog.names.keys()).map(ToString::to_string);
+        let classes = catalog
+            .class_names
+            .keys()
+            .chain(catalog.names.keys())
+            .map(ToString::to_string);
         self.words.set(classes.chain(attributes));
     }
 }

@@ -302,7 +302,9 @@ impl Transaction {
 
     /// Creates an object from one value a slot of its class.
     fn insert_values(&mut self, class: &Class, values: &[Value]) -> Result<Oid> {
-        self.overlay.catalog().check_references_of(class, values.iter().enumerate())?;
+        self.overlay
+            .catalog()
+            .check_references_of(class, values.iter().enumerate())?;
         let body = encode_body(&class.layout, values)?;
         self.insert_body(class, body)
     }

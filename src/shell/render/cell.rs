@@ -20,7 +20,9 @@ pub fn text(value: &Value, name: Name<'_>) -> String {
 
 /// `2026-11-30` of `date '2026-11-30'`.
 pub fn bare_literal(literal: &str) -> String {
-    let quoted = literal.split_once('\'').and_then(|(_, rest)| rest.strip_suffix('\''));
+    let quoted = literal
+        .split_once('\'')
+        .and_then(|(_, rest)| rest.strip_suffix('\''));
     quoted.unwrap_or(literal).to_string()
 }
 

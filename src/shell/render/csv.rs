@@ -9,7 +9,9 @@ use crate::session::Answer;
 /// Writes rows under a header.
 pub fn write(rows: Answer, name: Name<'_>, output: &mut dyn Write) -> Result<(), WriteError> {
     let mut writer = csv::Writer::from_writer(output);
-    writer.write_record(rows.labels().iter().map(|label| label.as_bytes())).map_err(output_error)?;
+    writer
+        .write_record(rows.labels().iter().map(|label| label.as_bytes()))
+        .map_err(output_error)?;
     for row in rows {
         let row = row?;
         let fields = row.values().iter().map(|value| text(value, name));

@@ -45,7 +45,11 @@ pub fn write(
         if !std::mem::replace(&mut first, false) {
             held.push(b',');
         }
-        let cells: Vec<Json> = row.values().iter().map(|value| value_to_json(value, name)).collect();
+        let cells: Vec<Json> = row
+            .values()
+            .iter()
+            .map(|value| value_to_json(value, name))
+            .collect();
         serde_json::to_writer(&mut held, &cells).map_err(io::Error::from)?;
         if held.len() >= HELD_BACK {
             output.write_all(&held)?;
@@ -103,7 +107,9 @@ pub fn value_to_json(value: &Value, name: Name<'_>) -> Json {
         }
         Value::Map(entries) => map_to_json(entries, name),
         Value::Struct(fields) => {
-            let field = |(label, value): &(std::sync::Arc<str>, Value)| (label.to_string(), value_to_json(value, name));
+            let field = |(label, value): &(std::sync::Arc<str>, Value)| {
+                (label.to_string(), value_to_json(value, name))
+            };
             Json::Object(fields.iter().map(field).collect())
         }
         Value::Date(_) | Value::Time(_) | Value::Timestamp(_) | Value::Duration(_) | Value::Uuid(_) => {
@@ -113,11 +119,13 @@ pub fn value_to_json(value: &Value, name: Name<'_>) -> Json {
 }
 
 fn map_to_json(entries: &[(Value, Value)], name: Name<'_>) -> Json {
-    let text_key = |(key, value): &(Value, Value)| Some((key.as_str()?.to_string(), value_to_json(value, name)));
+    let text_key =
+        |(key, value): &(Value, Value)| Some((key.as_str()?.to_string(), value_to_json(value, name)));
     match entries.iter().map(text_key).collect::<Option<Map<_, _>>>() {
         Some(object) => Json::Object(object),
         None => {
-            let pair = |(key, value): &(Value, Value)| json!([value_to_json(key, name), value_to_json(value, name)]);
+            let pair =
+                |(key, value): &(Value, Value)| json!([value_to_json(key, name), value_to_json(value, name)]);
             Json::Array(entries.iter().map(pair).collect())
         }
     }

@@ -48,10 +48,16 @@ pub fn write_outcome(
 ) -> Result<(), WriteError> {
     match outcome {
         Outcome::Rows(rows) => write_rows(rows, None, format, name, output),
-        Outcome::Changed { affected, returning: Some(rows), .. } => {
-            write_rows(rows, Some(affected), format, name, output)
-        }
-        Outcome::Changed { verb, affected, returning: None } => match format {
+        Outcome::Changed {
+            affected,
+            returning: Some(rows),
+            ..
+        } => write_rows(rows, Some(affected), format, name, output),
+        Outcome::Changed {
+            verb,
+            affected,
+            returning: None,
+        } => match format {
             Format::Table => Ok(writeln!(output, "{affected} {} {verb}", plural(affected))?),
             Format::Json => Ok(json::affected(affected, output)?),
             Format::Csv => Ok(()),

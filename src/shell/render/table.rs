@@ -55,7 +55,10 @@ struct Cell {
 fn cells(row: &Row, name: Name<'_>) -> Vec<Cell> {
     let cell = |value: &Value| {
         let is_number = matches!(value, Value::Int(_) | Value::Float(_) | Value::Decimal(_));
-        Cell { text: harmless(&text(value, name)), is_number }
+        Cell {
+            text: harmless(&text(value, name)),
+            is_number,
+        }
     };
     row.values().iter().map(cell).collect()
 }
@@ -71,9 +74,18 @@ fn widths(labels: &[String], rows: &[Vec<Cell>]) -> Vec<usize> {
 }
 
 fn write_heading(labels: &[String], widths: &[usize], output: &mut dyn Write) -> Result<(), WriteError> {
-    let cells: Vec<Cell> = labels.iter().map(|label| Cell { text: label.clone(), is_number: false }).collect();
+    let cells: Vec<Cell> = labels
+        .iter()
+        .map(|label| Cell {
+            text: label.clone(),
+            is_number: false,
+        })
+        .collect();
     write_row(&cells, widths, output)?;
-    let rules: Vec<String> = widths.iter().map(|width| "-".repeat(width.saturating_add(2))).collect();
+    let rules: Vec<String> = widths
+        .iter()
+        .map(|width| "-".repeat(width.saturating_add(2)))
+        .collect();
     writeln!(output, "{}", rules.join("+"))?;
     Ok(())
 }
@@ -85,7 +97,11 @@ fn write_row(cells: &[Cell], widths: &[usize], output: &mut dyn Write) -> Result
             line.push('|');
         }
         let gap = " ".repeat(width.saturating_sub(cell.text.width()));
-        let (left, right) = if cell.is_number { (gap.as_str(), "") } else { ("", gap.as_str()) };
+        let (left, right) = if cell.is_number {
+            (gap.as_str(), "")
+        } else {
+            ("", gap.as_str())
+        };
         line.push(' ');
         line.push_str(left);
         line.push_str(&cell.text);
