@@ -115,3 +115,33 @@ pub fn digest(key: u64, next: u64, value: i64, payload: &[u8]) -> u64 {
 pub fn digest_of(key: u64, body: &[u8]) -> u64 {
     digest(key, next_of(body), value_of(body), &body[HEAD..])
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_references_of_all_items_are_one_cycle() {
+        let items = Items::new(1_000, 7);
+        let (mut key, mut steps) = (0, 0);
+        loop {
+            key = items.next(key);
+            steps += 1;
+            if key == 0 {
+                break;
+            }
+        }
+        assert_eq!(steps, 1_000);
+    }
+
+    #[test]
+    fn bodies_have_64_to_256_bytes_and_hold_what_the_item_says() {
+        let items = Items::new(2_000, 7);
+        for key in items.keys() {
+            let body = items.body(key, 5);
+            assert!((64..=256).contains(&body.len()));
+            assert_eq!((next_of(&body), value_of(&body)), (items.next(key), 5));
+            assert_eq!(&body[HEAD..], items.payload(key, 5));
+        }
+    }
+}

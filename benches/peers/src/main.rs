@@ -37,6 +37,9 @@ struct Arguments {
     /// Seed of data and order.
     #[arg(long, global = true, default_value_t = 1)]
     seed: u64,
+    /// Only this peer of read, scan and overwrite (may be repeated); ratios and marks then are missing.
+    #[arg(long, global = true)]
+    only: Vec<String>,
     /// Where the stores lie; default: a folder in the system's folder for temporary files.
     #[arg(long, global = true)]
     dir: Option<PathBuf>,
@@ -110,6 +113,7 @@ fn run(
         objects,
         rounds: arguments.rounds,
         seed: arguments.seed,
+        only: arguments.only.clone(),
         directory: directory.to_path_buf(),
     };
     let all: [fn(&Settings, &mut Report) -> Result<()>; 5] = [

@@ -81,3 +81,23 @@ pub fn memory_of(id: u32) -> Option<Memory> {
         peak_resident: field("VmHWM:")?,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_the_middle_and_the_best_the_smallest() {
+        assert_eq!(median([3.0, 1.0, 2.0]), 2.0);
+        assert_eq!(median([4.0, 1.0, 2.0, 3.0]), 2.0);
+        assert_eq!(best([3.0, 1.0, 2.0]), 1.0);
+        assert_eq!((median([]), best([])), (0.0, 0.0));
+    }
+
+    #[test]
+    fn memory_of_this_process_is_told_and_of_none_is_not() {
+        let memory = memory_of(std::process::id()).unwrap();
+        assert!(memory.anonymous > 0 && memory.peak_resident >= memory.anonymous);
+        assert!(memory_of(u32::MAX).is_none());
+    }
+}

@@ -208,6 +208,7 @@ impl InOlivine {
             }
             transaction.commit()?;
         }
+        olivine.database.checkpoint()?;
         Ok(olivine)
     }
 

@@ -25,6 +25,8 @@ pub struct Settings {
     pub rounds: usize,
     /// The seed of data and order.
     pub seed: u64,
+    /// The peers to measure, by name; all if empty.
+    pub only: Vec<String>,
     /// Where the stores lie.
     pub directory: PathBuf,
 }

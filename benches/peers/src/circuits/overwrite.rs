@@ -15,7 +15,7 @@ const TRANSACTIONS: usize = 160;
 /// Runs the circuit.
 pub fn run(settings: &Settings, report: &mut Report) -> Result<()> {
     let items = Items::new(settings.objects, settings.seed);
-    let mut peers = load_all(&settings.directory("overwrite")?, &items)?;
+    let mut peers = load_all(&settings.directory("overwrite")?, &items, &settings.only)?;
     let rounds: Vec<Vec<Change>> = (0..settings.rounds)
         .map(|round| changes(&items, settings.seed, round))
         .collect();

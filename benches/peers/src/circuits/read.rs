@@ -15,7 +15,7 @@ const HOT_SET: u64 = 5_000;
 /// Runs the circuit.
 pub fn run(settings: &Settings, report: &mut Report) -> Result<()> {
     let items = Items::new(settings.objects, settings.seed);
-    let mut peers = load_all(&settings.directory("read")?, &items)?;
+    let mut peers = load_all(&settings.directory("read")?, &items, &settings.only)?;
     let values: Vec<i64> = items.keys().map(|key| items.value(key)).collect();
     peers.retain(|peer| holds(peer.as_ref(), &items, &values));
     for (name, reads) in works(&items, settings.seed) {

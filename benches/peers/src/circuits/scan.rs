@@ -15,7 +15,7 @@ const BATCH: usize = 1_000;
 /// Runs the circuit.
 pub fn run(settings: &Settings, report: &mut Report) -> Result<()> {
     let items = Items::new(settings.objects, settings.seed);
-    let mut peers = load_all(&settings.directory("scan")?, &items)?;
+    let mut peers = load_all(&settings.directory("scan")?, &items, &settings.only)?;
     let mut values: Vec<i64> = items.keys().map(|key| items.value(key)).collect();
     peers.retain(|peer| holds(peer.as_ref(), &items, &values));
     let fresh = measure("freshly loaded", &values, &mut peers, settings.rounds);

@@ -133,20 +133,33 @@ impl Session for &Items {
     }
 }
 
-/// All peers that keep `items` by key, loaded and told apart by folders below `directory`.
-pub fn load_all(directory: &Path, items: &Items) -> Result<Vec<Box<dyn Peer>>> {
-    let progress = |name: &str| eprintln!("  loading {} items into {name}", items.len());
+/// The peers that keep `items` by key, loaded and told apart by folders below `directory`; all, or those `only` names.
+pub fn load_all(directory: &Path, items: &Items, only: &[String]) -> Result<Vec<Box<dyn Peer>>> {
+    let wanted = |name: &str| {
+        let wanted = only.is_empty() || only.iter().any(|only| only.eq_ignore_ascii_case(name));
+        if wanted {
+            eprintln!("  loading {} items into {name}", items.len());
+        }
+        wanted
+    };
     let mut peers: Vec<Box<dyn Peer>> = Vec::new();
-    progress(OLIVINE);
-    peers.push(Box::new(Olivine::load(&directory.join("olivine"), items)?));
-    progress("Vec and HashMap");
-    peers.push(Box::new(Vector::load(items)));
-    peers.push(Box::new(Map::load(items)));
-    progress("LMDB");
-    peers.push(Box::new(Lmdb::load(&directory.join("lmdb"), items)?));
-    progress("fjall");
-    peers.push(Box::new(Lsm::load(&directory.join("fjall"), items)?));
-    progress(SQLITE);
-    peers.push(Box::new(Sqlite::load(&directory.join("sqlite.db"), items)?));
+    if wanted(OLIVINE) {
+        peers.push(Box::new(Olivine::load(&directory.join("olivine"), items)?));
+    }
+    if wanted("Vec") {
+        peers.push(Box::new(Vector::load(items)));
+    }
+    if wanted("HashMap") {
+        peers.push(Box::new(Map::load(items)));
+    }
+    if wanted("LMDB") {
+        peers.push(Box::new(Lmdb::load(&directory.join("lmdb"), items)?));
+    }
+    if wanted("fjall") {
+        peers.push(Box::new(Lsm::load(&directory.join("fjall"), items)?));
+    }
+    if wanted(SQLITE) {
+        peers.push(Box::new(Sqlite::load(&directory.join("sqlite.db"), items)?));
+    }
     Ok(peers)
 }

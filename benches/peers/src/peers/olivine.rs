@@ -120,6 +120,7 @@ impl Olivine {
             }
             transaction.commit()?;
         }
+        olivine.database.checkpoint()?;
         Ok(olivine)
     }
 
