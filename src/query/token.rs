@@ -319,15 +319,16 @@ impl<'a> Lexer<'a> {
     }
 
     fn word(&mut self) -> Result<TokenKind, LexError> {
+        let start = self.at;
         self.skip_while(unicode_ident::is_xid_continue);
-        self.object_or(TokenKind::Word)
+        self.object_or(TokenKind::Word, start)
     }
 
-    fn object_or(&mut self, kind: TokenKind) -> Result<TokenKind, LexError> {
+    fn object_or(&mut self, kind: TokenKind, start: usize) -> Result<TokenKind, LexError> {
         if self.byte(0) == Some(b'#') && self.byte(1).is_some_and(|b| b.is_ascii_digit()) {
             self.at += 1;
             self.skip_while(|c| c.is_ascii_digit());
-            self.end_of_number()?;
+            self.end_of_number(start)?;
             return Ok(TokenKind::Object);
         }
         Ok(kind)
@@ -349,7 +350,7 @@ impl<'a> Lexer<'a> {
             let span = Span::new(start, self.at);
             return Err(wrong(span, "a name in backquotes is empty"));
         }
-        self.object_or(TokenKind::Quoted)
+        self.object_or(TokenKind::Quoted, start)
     }
 
     fn string(&mut self, quote: char) -> Result<TokenKind, LexError> {
@@ -388,7 +389,7 @@ impl<'a> Lexer<'a> {
         match self.peek() {
             Some('1'..='9') => {
                 self.skip_while(|c| c.is_ascii_digit());
-                self.end_of_number()?;
+                self.end_of_number(start)?;
             }
             Some(first) if begins_word(first) => self.skip_while(unicode_ident::is_xid_continue),
             _ => {
@@ -400,6 +401,7 @@ impl<'a> Lexer<'a> {
     }
 
     fn number(&mut self) -> Result<TokenKind, LexError> {
+        let start = self.at;
         self.skip_while(|c| c.is_ascii_digit());
         let mut kind = TokenKind::Int;
         if self.byte(0) == Some(b'.') && self.byte(1).is_some_and(|b| b.is_ascii_digit()) {
@@ -413,7 +415,7 @@ impl<'a> Lexer<'a> {
             self.at += 1;
             kind = TokenKind::Decimal;
         }
-        self.end_of_number()?;
+        self.end_of_number(start)?;
         Ok(kind)
     }
 
@@ -431,15 +433,15 @@ impl<'a> Lexer<'a> {
     }
 
     /// A number must not run into a word: `12days` is a mistake, not two tokens.
-    fn end_of_number(&mut self) -> Result<(), LexError> {
-        let start = self.at;
+    fn end_of_number(&mut self, start: usize) -> Result<(), LexError> {
+        let end = self.at;
         self.skip_while(unicode_ident::is_xid_continue);
-        if self.at == start {
+        if self.at == end {
             return Ok(());
         }
-        let span = Span::new(start, self.at);
         let text = self.text.get(start..self.at).unwrap_or_default();
-        Err(wrong(span, format!("a number runs into `{text}`")))
+        let message = format!("`{text}` is neither a number nor a name");
+        Err(wrong(Span::new(start, self.at), message))
     }
 
     fn symbol(&mut self, first: char) -> Result<TokenKind, LexError> {

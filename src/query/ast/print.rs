@@ -6,9 +6,8 @@
 use std::fmt::{self, Write as _};
 
 use super::{
-    AsOf, BinaryOperator, CollectionKind, ComparisonOperator, Expr, ExprKind, GroupKey, IsTest, Join,
-    Literal, Members, Name, Nulls, OrderItem, Parameter, PathStep, Projection, ProjectionItem, Query,
-    QueryBody, Range, Repetitions, Select, SetOperation, SetOperator, TypeName, Value, With,
+    BinaryOperator, Expr, ExprKind, IsTest, Literal, Members, Name, PathStep, Query, Repetitions,
+    SetOperator, TypeName, Value,
 };
 use crate::object::Type;
 use crate::query::parser::{SCALAR_TYPES, SPECIAL_FORMS};
@@ -16,7 +15,7 @@ use crate::query::token::{is_reserved, is_word};
 
 /// How tightly an expression binds, loosest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Level {
+pub(super) enum Level {
     Disjunction,
     Conjunction,
     Negation,
@@ -30,10 +29,14 @@ enum Level {
     Postfix,
 }
 
-/// The text so far, and whether set operators need brackets where it ends.
+/// The text so far, and what may stand at its end.
 pub(super) struct Printer {
     pub(super) text: String,
+    /// Whether set operators need no brackets.
     set_operators: bool,
+    /// Whether no operator follows before the enclosing bracket or clause ends: a quantifier, whose body reaches as
+    /// far as it can, then needs no brackets.
+    last: bool,
 }
 
 impl Printer {
@@ -41,6 +44,7 @@ impl Printer {
         Printer {
             text: String::new(),
             set_operators: true,
+            last: true,
         }
     }
 
@@ -48,7 +52,7 @@ impl Printer {
         self.text.push_str(text);
     }
 
-    fn display(&mut self, shown: impl fmt::Display) {
+    pub(super) fn display(&mut self, shown: impl fmt::Display) {
         // Writing to a string does not fail.
         let _ = write!(self.text, "{shown}");
     }
@@ -70,10 +74,11 @@ impl Printer {
         self.push(")");
     }
 
-    fn scoped(&mut self, set_operators: bool, print: impl FnOnce(&mut Self)) {
-        let outer = std::mem::replace(&mut self.set_operators, set_operators);
+    pub(super) fn scoped(&mut self, set_operators: bool, print: impl FnOnce(&mut Self)) {
+        let outer = (self.set_operators, self.last);
+        (self.set_operators, self.last) = (set_operators, true);
         print(self);
-        self.set_operators = outer;
+        (self.set_operators, self.last) = outer;
     }
 
     /// A name where a reserved word would be read as a keyword.
@@ -118,10 +123,16 @@ impl Printer {
     }
 
     /// An expression that must bind at least as tightly as `least`.
-    fn operand(&mut self, expression: &Expr, least: Level) {
+    pub(super) fn operand(&mut self, expression: &Expr, least: Level) {
         let level = level(expression);
-        let set_operator = matches!(level, Level::Union | Level::Intersection);
-        if level < least || set_operator && !self.set_operators {
+        let brackets = match level {
+            Level::Union | Level::Intersection => level < least || !self.set_operators,
+            _ if matches!(expression.kind, ExprKind::Quantified { .. }) => {
+                least > Level::Negation || !self.last
+            }
+            _ => level < least,
+        };
+        if brackets {
             self.parenthesized(|p| p.kind(&expression.kind));
         } else {
             self.kind(&expression.kind);
@@ -198,23 +209,22 @@ impl Printer {
         self.operand(operand, least);
     }
 
-    /// Two minus signs would begin a comment.
+    /// Two minus signs side by side would begin a comment.
     fn negate(&mut self, operand: &Expr) {
-        self.push("-");
-        if level(operand) == Level::Unary {
-            self.parenthesized(|p| p.kind(&operand.kind));
-        } else {
-            self.operand(operand, Level::Unary);
-        }
+        self.push(if level(operand) == Level::Unary { "- " } else { "-" });
+        self.operand(operand, Level::Unary);
     }
 
     fn chain(&mut self, operands: &[Expr], word: &str, least: Level) {
+        let outer = self.last;
         for (index, operand) in operands.iter().enumerate() {
             if index > 0 {
                 self.push(word);
             }
+            self.last = outer && index + 1 == operands.len();
             self.operand(operand, least);
         }
+        self.last = outer;
     }
 
     fn binary(&mut self, operator: BinaryOperator, left: &Expr, right: &Expr) {
@@ -554,7 +564,7 @@ impl Printer {
     }
 
     /// A projection or argument that begins with a call of `distinct` would be read as the keyword.
-    fn hide_distinct(&mut self, start: usize) {
+    pub(super) fn hide_distinct(&mut self, start: usize) {
         self.hide_call(start, "distinct");
     }
 
@@ -589,220 +599,6 @@ impl Printer {
         self.push("<");
         self.list(parameters, |p, parameter| p.r#type(parameter));
         self.push(">");
-    }
-}
-
-/// Queries.
-impl Printer {
-    pub(super) fn query(&mut self, query: &Query) {
-        if !query.with.is_empty() {
-            self.push("with ");
-            self.list(&query.with, Self::with);
-            self.push(" ");
-        }
-        self.scoped(true, |p| p.body(&query.body, Level::Union));
-        if !query.order_by.is_empty() {
-            self.push(" order by ");
-            self.list(&query.order_by, Self::order_item);
-        }
-        self.clause_after(" limit ", query.limit.as_ref());
-        self.clause_after(" offset ", query.offset.as_ref());
-        match &query.as_of {
-            None => {}
-            Some(AsOf::Commit(number)) => self.clause_after(" as of commit ", Some(number)),
-            Some(AsOf::Timestamp(time)) => self.as_of_timestamp(time),
-        }
-    }
-
-    /// The word of the clause is the word of the literal.
-    fn as_of_timestamp(&mut self, time: &Expr) {
-        self.push(" as of ");
-        if !matches!(time.kind, ExprKind::Literal(_)) {
-            self.push("timestamp ");
-        }
-        self.clause(time);
-    }
-
-    pub(super) fn clause_after(&mut self, word: &str, clause: Option<&Expr>) {
-        if let Some(clause) = clause {
-            self.push(word);
-            self.clause(clause);
-        }
-    }
-
-    fn with(&mut self, with: &With) {
-        self.name(&with.name);
-        self.push(" as ");
-        self.parenthesized(|p| p.query(&with.query));
-    }
-
-    fn body(&mut self, body: &QueryBody, least: Level) {
-        match body {
-            QueryBody::Select(select) => self.select(select),
-            QueryBody::Nested(query) => self.parenthesized(|p| p.query(query)),
-            QueryBody::Set(operation) => {
-                let (level, _) = set_levels(operation.operator);
-                if level < least {
-                    self.parenthesized(|p| p.set_operation(operation));
-                } else {
-                    self.set_operation(operation);
-                }
-            }
-            QueryBody::Expression(expression) => self.operand(expression, Level::Disjunction),
-        }
-    }
-
-    fn set_operation(&mut self, operation: &SetOperation) {
-        let (level, tighter) = set_levels(operation.operator);
-        self.set_operand(&operation.left, level);
-        self.push(" ");
-        self.display(BinaryOperator::Set {
-            operator: operation.operator,
-            all: operation.all,
-        });
-        self.push(" ");
-        self.set_operand(&operation.right, tighter);
-    }
-
-    fn set_operand(&mut self, body: &QueryBody, least: Level) {
-        match body {
-            QueryBody::Expression(expression) => self.operand(expression, least),
-            _ => self.body(body, least),
-        }
-    }
-
-    fn select(&mut self, select: &Select) {
-        self.push("select ");
-        if select.distinct {
-            self.push("distinct ");
-        }
-        self.scoped(false, |p| {
-            p.projection(&select.projection);
-            p.ranges(&select.from);
-            p.clause_after(" where ", select.filter.as_ref());
-            if !select.group_by.is_empty() {
-                p.push(" group by ");
-                p.list(&select.group_by, Self::group_key);
-            }
-            p.clause_after(" having ", select.having.as_ref());
-        });
-    }
-
-    pub(super) fn projection(&mut self, projection: &Projection) {
-        match projection {
-            Projection::All(_) => self.push("*"),
-            Projection::Items(items) => {
-                let start = self.text.len();
-                self.list(items, Self::projection_item);
-                self.hide_distinct(start);
-            }
-        }
-    }
-
-    fn projection_item(&mut self, item: &ProjectionItem) {
-        self.clause(&item.value);
-        if let Some(label) = &item.label {
-            self.push(" as ");
-            self.name(label);
-        }
-    }
-
-    fn group_key(&mut self, key: &GroupKey) {
-        if let Some(label) = &key.label {
-            self.name(label);
-            self.push(": ");
-        }
-        self.clause(&key.value);
-    }
-
-    fn order_item(&mut self, item: &OrderItem) {
-        self.clause(&item.value);
-        if item.descending {
-            self.push(" desc");
-        }
-        match item.nulls {
-            None => {}
-            Some(Nulls::First) => self.push(" nulls first"),
-            Some(Nulls::Last) => self.push(" nulls last"),
-        }
-    }
-
-    fn ranges(&mut self, ranges: &[Range]) {
-        for (index, range) in ranges.iter().enumerate() {
-            self.push(match (index, range.join) {
-                (0, _) => " from ",
-                (_, Join::Product) => ", ",
-                (_, Join::Inner) => " join ",
-                (_, Join::Left) => " left join ",
-            });
-            self.range(range);
-        }
-    }
-
-    fn range(&mut self, range: &Range) {
-        self.push(if range.only { "only " } else { "" });
-        if begins_with_word(&range.source) {
-            self.parenthesized(|p| p.expression(&range.source));
-        } else {
-            self.operand(&range.source, Level::Postfix);
-        }
-        for (word, name) in [
-            (" as ", &range.variable),
-            (" with depth ", &range.depth),
-            (" with path ", &range.path),
-        ] {
-            if let Some(name) = name {
-                self.push(word);
-                self.name(name);
-            }
-        }
-        if let Some(on) = &range.on {
-            self.push(" on ");
-            let start = self.text.len();
-            self.clause(on);
-            self.hide_conflict(start);
-        }
-    }
-
-    /// A condition that begins with a call of `conflict` would be read as the `on conflict (..)` of an insert.
-    fn hide_conflict(&mut self, start: usize) {
-        self.hide_call(start, "conflict");
-    }
-
-    /// Puts backquotes around the word that the text from `start` on begins with, if it is `word` before a bracket.
-    pub(super) fn hide_call(&mut self, start: usize, word: &str) {
-        let end = start + word.len();
-        let begins = self
-            .text
-            .get(start..end)
-            .is_some_and(|text| text.eq_ignore_ascii_case(word));
-        if begins && self.text.get(end..).is_some_and(|rest| rest.starts_with('(')) {
-            self.text.insert(end, '`');
-            self.text.insert(start, '`');
-        }
-    }
-}
-
-/// Whether the text begins with a word that would be read as a class at the beginning of a range.
-fn begins_with_word(expression: &Expr) -> bool {
-    match &expression.kind {
-        ExprKind::Attribute { object: inner, .. }
-        | ExprKind::Method { object: inner, .. }
-        | ExprKind::Reverse { object: inner, .. }
-        | ExprKind::Closure { start: inner, .. }
-        | ExprKind::Index {
-            collection: inner, ..
-        }
-        | ExprKind::Slice {
-            collection: inner, ..
-        }
-        | ExprKind::Narrow { operand: inner, .. }
-        | ExprKind::Filter {
-            collection: inner, ..
-        }
-        | ExprKind::NotNil(inner) => begins_with_word(inner),
-        ExprKind::Literal(_) | ExprKind::Case { .. } => true,
-        _ => false,
     }
 }
 
@@ -847,7 +643,7 @@ fn levels(operator: BinaryOperator) -> (Level, Level) {
     }
 }
 
-fn set_levels(operator: SetOperator) -> (Level, Level) {
+pub(super) fn set_levels(operator: SetOperator) -> (Level, Level) {
     match operator {
         SetOperator::Union | SetOperator::Except => (Level::Union, Level::Intersection),
         SetOperator::Intersect => (Level::Intersection, Level::Additive),
@@ -891,75 +687,5 @@ impl fmt::Display for Literal {
         let mut printer = Printer::new();
         printer.literal(self);
         f.write_str(&printer.text)
-    }
-}
-
-impl fmt::Display for Parameter {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Parameter::Named(name) => write!(f, "${name}"),
-            Parameter::Positional(number) => write!(f, "${number}"),
-        }
-    }
-}
-
-impl fmt::Display for Repetitions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.greatest {
-            Some(greatest) if greatest == self.least => write!(f, "{{{}}}", self.least),
-            Some(greatest) => write!(f, "{{{},{greatest}}}", self.least),
-            None => write!(f, "{{{},}}", self.least),
-        }
-    }
-}
-
-impl fmt::Display for SetOperator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            SetOperator::Union => "union",
-            SetOperator::Intersect => "intersect",
-            SetOperator::Except => "except",
-        })
-    }
-}
-
-impl fmt::Display for BinaryOperator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let symbol = match self {
-            BinaryOperator::Coalesce => "??",
-            BinaryOperator::Set { operator, all } => {
-                return write!(f, "{operator}{}", if *all { " all" } else { "" });
-            }
-            BinaryOperator::Add => "+",
-            BinaryOperator::Subtract => "-",
-            BinaryOperator::Concatenate => "||",
-            BinaryOperator::Multiply => "*",
-            BinaryOperator::Divide => "/",
-            BinaryOperator::Remainder => "%",
-        };
-        f.write_str(symbol)
-    }
-}
-
-impl fmt::Display for ComparisonOperator {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ComparisonOperator::Equal => "=",
-            ComparisonOperator::NotEqual => "!=",
-            ComparisonOperator::Less => "<",
-            ComparisonOperator::LessOrEqual => "<=",
-            ComparisonOperator::Greater => ">",
-            ComparisonOperator::GreaterOrEqual => ">=",
-        })
-    }
-}
-
-impl fmt::Display for CollectionKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            CollectionKind::List => "list",
-            CollectionKind::Set => "set",
-            CollectionKind::Bag => "bag",
-        })
     }
 }

@@ -287,6 +287,7 @@ pub struct Insert {
 }
 
 /// Where the values of new objects come from.
+#[expect(clippy::large_enum_variant, reason = "every `Insert` lies in a box already")]
 #[derive(Debug, Clone, PartialEq)]
 pub enum InsertSource {
     /// `C(a: e, ..)`: one object.

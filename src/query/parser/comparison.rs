@@ -1,7 +1,6 @@
 //! Comparisons, which are not associative, and what stands on their right.
 
-use super::combinators::class_name;
-use super::combinators::{comma_list, cut, flag, parenthesized, symbol, word};
+use super::combinators::{class_name, comma_list, cut, flag, symbol, word};
 use super::expression::{binary, expression, fold, set_expression};
 use super::input::{Expected, Input, Parsed};
 use super::literal::{literal, negated, smallest_int};
@@ -213,7 +212,8 @@ pub(super) fn test(input: Input<'_>, operand: Expr) -> Parsed<'_, ExprKind> {
 pub(super) fn members(input: Input<'_>) -> Parsed<'_, Members> {
     let alone = input.is(TokenKind::OpenParenthesis) && !input.after_partner().is_some_and(continues_operand);
     if !alone {
-        let (input, collection) = coalescence_operand(input)?;
+        // One level deeper, as it is when it is printed in brackets.
+        let (input, collection) = input.nested(coalescence)?;
         return Ok((input, members_of(collection, false)));
     }
     if let Some((rest, values)) = literal_list(input)? {

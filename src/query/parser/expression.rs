@@ -87,7 +87,7 @@ fn chain<'a>(
     }
     let mut operands = flatten(first);
     while input.is_word(keyword) {
-        let (rest, next) = input.ahead(1).beside(|input| operand(input))?;
+        let (rest, next) = input.ahead(1).beside(operand)?;
         operands.extend(flatten(next));
         input = rest;
     }
@@ -148,7 +148,7 @@ pub(super) fn fold<'a>(
     let start = input;
     let (mut input, mut left) = operand(input)?;
     while let Some((rest, operator)) = operator(input) {
-        let (rest, right) = rest.beside(|input| operand(input))?;
+        let (rest, right) = rest.beside(operand)?;
         rest.raise()?;
         left = Expr::new(build(operator, left, right), start.span_to(rest));
         input = rest;

@@ -84,10 +84,7 @@ fn unknown_statement(here: Input<'_>) -> Option<QueryError> {
     let start = here.at(here.state.statement_start.get());
     let distance = here.at.checked_sub(start.at)?;
     let next = start.ahead(1).kind();
-    let plain = matches!(
-        next,
-        TokenKind::Word | TokenKind::Quoted | TokenKind::Star | TokenKind::Parameter
-    );
+    let plain = begins_operand(next) || next == TokenKind::Star;
     if start.kind() != TokenKind::Word || is_reserved(start.text()) || !(1..=3).contains(&distance) || !plain
     {
         return None;
@@ -99,14 +96,23 @@ fn unknown_statement(here: Input<'_>) -> Option<QueryError> {
     (!meant.eq_ignore_ascii_case(start.text())).then(|| error.hint(format!("did you mean `{meant}`?")))
 }
 
+fn begins_operand(kind: TokenKind) -> bool {
+    use TokenKind::*;
+    matches!(
+        kind,
+        Word | Quoted | Object | Parameter | String | Bytes | Int | Float | Decimal
+    )
+}
+
 /// A sentence for a mistake that many make.
 fn hint(here: Input<'_>, farthest: &Farthest) -> Option<String> {
     bracket_left_open(here)
         .or_else(|| foreign_symbol(here, farthest))
-        .or_else(|| misplaced_clause(here))
+        .or_else(|| misplaced_clause(here, farthest))
         .or_else(|| missing_semicolon(here, farthest))
         .or_else(|| misspelt_keyword(here, farthest))
         .or_else(|| reserved_name(here, farthest))
+        .or_else(|| label_without_as(here, farthest))
 }
 
 fn expects(farthest: &Farthest, rule: &'static str) -> bool {
@@ -133,18 +139,18 @@ fn foreign_symbol(here: Input<'_>, farthest: &Farthest) -> Option<String> {
     Some(hint.to_owned())
 }
 
-fn misplaced_clause(here: Input<'_>) -> Option<String> {
+fn misplaced_clause(here: Input<'_>, farthest: &Farthest) -> Option<String> {
+    let inside = expects(farthest, "an expression") || !unclosed_brackets(here).is_empty();
     let hint = if here.is_word("having") {
         "`having` stands after `group by`"
-    } else if here.is_word("select") {
+    } else if here.is_word("select") && inside {
         "a query within an expression stands in brackets"
     } else if here.is_word("as") && here.ahead(1).is_word("of") {
         "`as of commit 42` or `as of timestamp '..'` stands at the end of the whole statement"
     } else {
         return None;
     };
-    let nested = !unclosed_brackets(here).is_empty() || !here.is_word("select");
-    (nested || !follows_line_break(here)).then(|| hint.to_owned())
+    Some(hint.to_owned())
 }
 
 fn follows_line_break(here: Input<'_>) -> bool {
@@ -154,10 +160,10 @@ fn follows_line_break(here: Input<'_>) -> bool {
 }
 
 fn missing_semicolon(here: Input<'_>, farthest: &Farthest) -> Option<String> {
-    let opens =
-        here.is_word("select") || opens_statement(here.text(), here.ahead(1).is(TokenKind::OpenParenthesis));
+    let bracket = here.ahead(1).is(TokenKind::OpenParenthesis);
+    let opens = opens_statement(here.text(), bracket) && follows_line_break(here) || here.is_word("select");
     let may_end = farthest.expected.contains(&Expected::Text(";"));
-    let missing = here.is(TokenKind::Word) && opens && may_end && follows_line_break(here);
+    let missing = here.is(TokenKind::Word) && opens && may_end;
     missing.then(|| format!("a `;` is missing before {}", shown(here.text())))
 }
 
@@ -183,7 +189,26 @@ fn misspelt_keyword(here: Input<'_>, farthest: &Farthest) -> Option<String> {
 }
 
 fn reserved_name(here: Input<'_>, farthest: &Farthest) -> Option<String> {
-    let wants_name = expects(farthest, "a name") || expects(farthest, "an expression");
+    // Where an expression is missing, a word that goes on with the query or the expression is no name.
+    let goes_on = [
+        "and",
+        "as",
+        "between",
+        "except",
+        "from",
+        "having",
+        "in",
+        "intersect",
+        "is",
+        "join",
+        "like",
+        "on",
+        "or",
+        "union",
+        "where",
+    ];
+    let wants_name =
+        expects(farthest, "a name") || expects(farthest, "an expression") && !here.is_one_of(&goes_on);
     let reserved = here.is(TokenKind::Word) && is_reserved(here.text());
     (reserved && wants_name).then(|| {
         format!(
@@ -191,6 +216,13 @@ fn reserved_name(here: Input<'_>, farthest: &Farthest) -> Option<String> {
             here.text()
         )
     })
+}
+
+fn label_without_as(here: Input<'_>, farthest: &Farthest) -> Option<String> {
+    let accepts = |word| farthest.expected.contains(&Expected::Text(word));
+    let label =
+        matches!(here.kind(), TokenKind::Word | TokenKind::Quoted) && accepts("as") && accepts("from");
+    label.then(|| format!("a label is written with `as`: `as {}`", here.text()))
 }
 
 fn bracket_left_open(here: Input<'_>) -> Option<String> {

@@ -25,7 +25,7 @@ pub(super) fn literal(input: Input<'_>) -> Option<Parsed<'_, Literal>> {
         TokenKind::Int => int(text, span),
         TokenKind::Float => float(text, span),
         TokenKind::Decimal => decimal(text, span),
-        TokenKind::String => string(text, span).map(|text| Value::String(text.into())),
+        TokenKind::String => string(text, span).map(Value::String),
         TokenKind::Bytes => bytes(text, span),
         TokenKind::Word => match word_literal(text) {
             Some(value) => Ok(value),

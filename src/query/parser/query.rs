@@ -1,6 +1,6 @@
 //! Queries: what gives the rows, and what orders and cuts them.
 
-use super::combinators::{comma_list, cut, flag, is_name, name, parenthesized, symbol, word};
+use super::combinators::{comma_list, cut, flag, is_name, name, parenthesized, word};
 use super::expression::{clause_expression, disjunction, query_body, set_expression};
 use super::input::{Expected, Input, Parsed, Scope};
 use super::literal::{literal, typed_literal};

@@ -69,7 +69,6 @@ pub(super) fn if_exists(input: Input<'_>) -> Parsed<'_, bool> {
 
 /// ```ebnf
 /// class = class_name [ "extends" class_name ] "{" [ class_member { "," class_member } ] "}" ;
-/// class_member = attribute | method ;
 /// ```
 pub(super) fn class(input: Input<'_>) -> Parsed<'_, ClassDefinition> {
     let (input, name) = class_name(input)?;
@@ -105,6 +104,9 @@ fn extends(input: Input<'_>) -> Parsed<'_, Option<Name>> {
     Ok((input, Some(superclass)))
 }
 
+/// ```ebnf
+/// class_member = attribute | method ;
+/// ```
 fn class_member<'a>(input: Input<'a>, class: &mut ClassDefinition) -> Parsed<'a, ()> {
     if input.is_word("method") && !input.ahead(1).is(TokenKind::Colon) {
         let (input, method) = method(input)?;
