@@ -8,6 +8,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::RwLock;
+use quick_cache::Weighter;
 use quick_cache::sync::Cache;
 use smallvec::SmallVec;
 
@@ -15,11 +16,11 @@ use super::IndexKey;
 use crate::object::Oid;
 
 /// The most objects of a posting that is kept.
-const MAX_OBJECTS: usize = 8;
+const MAX_OBJECTS: usize = 64;
 /// The longest key that is kept.
 const MAX_KEY_BYTES: usize = 24;
-/// Memory an entry takes, about.
-const ENTRY_BYTES: usize = 160;
+/// Memory an entry takes, about, when its objects are few.
+const ENTRY_BYTES: u64 = 160;
 
 /// Objects of one key, ascending.
 pub(super) type Objects = SmallVec<[Oid; 4]>;
@@ -27,10 +28,25 @@ pub(super) type Objects = SmallVec<[Oid; 4]>;
 /// A key of one base: the number tells apart indexes, and an index dropped and built again.
 pub(super) type CacheKey = (u32, IndexKey);
 
+/// Weighs an entry by the memory it takes, about.
+#[derive(Debug, Clone)]
+struct Bytes;
+
+impl Weighter<CacheKey, Objects> for Bytes {
+    fn weight(&self, _: &CacheKey, objects: &Objects) -> u64 {
+        let spilled = if objects.spilled() {
+            objects.len() as u64 * 8
+        } else {
+            0
+        };
+        ENTRY_BYTES.saturating_add(spilled)
+    }
+}
+
 /// Decoded postings of the newest generation.
 #[derive(Debug)]
 pub(super) struct PostingCache {
-    entries: Cache<CacheKey, Objects>,
+    entries: Cache<CacheKey, Objects, Bytes>,
     generation: AtomicU64,
     adding: RwLock<()>,
 }
@@ -38,8 +54,9 @@ pub(super) struct PostingCache {
 impl PostingCache {
     /// An empty cache of about `bytes` bytes at most, for generation 0.
     pub(super) fn new(bytes: usize) -> PostingCache {
+        let bytes = (bytes as u64).max(64 * ENTRY_BYTES);
         PostingCache {
-            entries: Cache::new((bytes / ENTRY_BYTES).max(64)),
+            entries: Cache::with_weighter((bytes / ENTRY_BYTES) as usize, bytes, Bytes),
             generation: AtomicU64::new(0),
             adding: RwLock::new(()),
         }

@@ -234,7 +234,7 @@ impl Delta {
             }
             self.table_or_new(first.index).add(commit, part);
         }
-        self.entries.fetch_add(changes.len(), Ordering::Relaxed);
+        self.entries.fetch_add(changes.len(), Ordering::Release);
         self.bytes.fetch_add(bytes, Ordering::Relaxed);
         *self.through.write() = Some((commit, position));
     }
@@ -246,7 +246,7 @@ impl Delta {
 
     /// Entries added.
     pub(super) fn entries(&self) -> usize {
-        self.entries.load(Ordering::Relaxed)
+        self.entries.load(Ordering::Acquire)
     }
 
     /// Memory it takes, about, without the filter.
@@ -261,6 +261,9 @@ impl Delta {
 
     /// The entries of one index if it may have some of `key`.
     pub(super) fn table_with(&self, index: IndexId, key: &[u8]) -> Option<Arc<Table>> {
+        if self.entries() == 0 {
+            return None;
+        }
         let (word, bits) = self.place(index, key);
         let marked = self.filter.get(word)?.load(Ordering::Acquire) & bits == bits;
         if marked { self.table(index) } else { None }

@@ -185,8 +185,8 @@ impl IndexStore {
         self.shared.capture(at)
     }
 
-    /// Says that commit `at` is published, as a capture does: for who applies commits without capturing (recovery), or
-    /// states for earlier readers pile up.
+    /// Says that commit `at` is published, as a capture does: for who applies many commits without capturing, or
+    /// states for earlier readers pile up. A capture at the last commit of the log before it is replayed says so too.
     pub fn published(&self, at: CommitNumber) {
         drop(self.shared.capture(at));
     }

@@ -10,6 +10,9 @@ const PAGE_ITEMS: usize = 128;
 /// A key and its value.
 pub(super) type Item = (Arc<[u8]>, Arc<[u8]>);
 
+/// A key, and its value or none to remove it.
+pub(super) type Change = (Arc<[u8]>, Option<Arc<[u8]>>);
+
 type Page = Arc<Vec<Item>>;
 
 /// One version of a map; a clone shares everything.
@@ -61,7 +64,7 @@ impl MemoryMap {
     }
 
     /// The map after the changes, sorted by key; `None` removes.
-    pub(super) fn changed(&self, changes: Vec<(Arc<[u8]>, Option<Arc<[u8]>>)>) -> MemoryMap {
+    pub(super) fn changed(&self, changes: Vec<Change>) -> MemoryMap {
         let mut pages = Vec::with_capacity(self.pages.len());
         let mut changes = changes.into_iter().peekable();
         for (at, page) in self.pages.iter().enumerate() {
@@ -86,7 +89,7 @@ impl MemoryMap {
 }
 
 /// One page's items after the changes that fall into it.
-fn merge_page(items: &[Item], changes: Vec<(Arc<[u8]>, Option<Arc<[u8]>>)>) -> Vec<Item> {
+fn merge_page(items: &[Item], changes: Vec<Change>) -> Vec<Item> {
     let mut merged = Vec::with_capacity(items.len().saturating_add(changes.len()));
     let mut items = items.iter().peekable();
     for (key, value) in changes {
@@ -183,7 +186,7 @@ mod tests {
                 seed = seed
                     .wrapping_mul(6_364_136_223_846_793_005)
                     .wrapping_add(1_442_695_040_888_963_407);
-                let value = (seed >> 20) % 3 != 0;
+                let value = !(seed >> 20).is_multiple_of(3);
                 changes.insert(bytes((seed >> 33) % 3000), value.then(|| bytes(seed >> 40)));
             }
             for (key, value) in &changes {

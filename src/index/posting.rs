@@ -6,7 +6,7 @@
 //! * a *list*: all OIDs ascending, the first in 8 bytes and then the gaps as varints, up to [`MAX_BYTES`];
 //! * or, for a longer one, a *head*: the number of objects and of chunks. The *chunks*, lists of at most
 //!   [`MAX_BYTES`] each, follow under the key and 8 bytes more, the *separator*: no OID of the chunk is below it, and
-//!   all are below the next chunk's. The first separator is 0, so that every OID has a chunk to go into.
+//!   all are below the next chunk's. An OID below all separators goes into the first chunk, which moves to separator 0.
 //!
 //! A head has a fixed size however many chunks there are. Keys are prefix-free, so that no other key sorts between a
 //! head and its chunks. No value is empty, no list has an OID twice: what breaks this is damage.

@@ -31,6 +31,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
@@ -111,6 +112,7 @@ struct Failure {
 
 /// The state for new readers, and those it replaced before readers were ready for it.
 struct States {
+    /// Ascending by `least`; needed only by captures to come.
     older: VecDeque<Arc<IndexSnapshot>>,
     newest: Arc<IndexSnapshot>,
 }
@@ -129,6 +131,8 @@ pub(super) struct Shared {
     pub(super) indexes: RwLock<BTreeMap<IndexId, Maintained>>,
     writing: Mutex<()>,
     states: RwLock<States>,
+    /// The newest commit captured at: no capture comes below it.
+    captured: AtomicU64,
     flushing: Mutex<Flushing>,
     changed: Condvar,
     /// States no capture needs, for the background thread to drop: freeing a delta takes a while.
@@ -179,6 +183,7 @@ impl Shared {
                 older: VecDeque::new(),
                 newest: Arc::new(newest),
             }),
+            captured: AtomicU64::new(0),
             flushing: Mutex::default(),
             changed: Condvar::new(),
         }
@@ -187,30 +192,29 @@ impl Shared {
     /// The state for a reader at commit `at`.
     pub(super) fn capture(&self, at: CommitNumber) -> Arc<IndexSnapshot> {
         let states = self.states.read();
+        self.captured.fetch_max(at.0, Ordering::AcqRel);
         if states.older.is_empty() {
             return Arc::clone(&states.newest);
         }
         drop(states);
         let mut states = self.states.write();
-        let needed = states
+        let before = states
             .older
             .partition_point(|state| state.least <= at)
             .saturating_sub(1);
-        let retired = if states.newest.least <= at {
-            states.older.len()
-        } else {
-            needed
-        };
-        self.retired.lock().extend(states.older.drain(..retired));
-        self.changed.notify_all();
-        if states.newest.least <= at {
-            return Arc::clone(&states.newest);
+        let is_newest = states.newest.least <= at;
+        let retired = if is_newest { states.older.len() } else { before };
+        self.retire(states.older.drain(..retired));
+        match states.older.front() {
+            Some(older) if !is_newest => Arc::clone(older),
+            _ => Arc::clone(&states.newest),
         }
-        states
-            .older
-            .front()
-            .cloned()
-            .unwrap_or_else(|| Arc::clone(&states.newest))
+    }
+
+    /// Leaves states that no capture needs any more to the background thread.
+    fn retire(&self, states: impl Iterator<Item = Arc<IndexSnapshot>>) {
+        self.retired.lock().extend(states);
+        self.changed.notify_all();
     }
 
     /// The newest state, whatever readers may see yet.
@@ -246,8 +250,12 @@ impl Shared {
         next.members = Arc::new(members);
         next.least = next.least.max(least);
         next.generation = next.generation.saturating_add(1);
+        if next.least.0 <= self.captured.load(Ordering::Acquire) {
+            self.retire(states.older.drain(..).chain([before]));
+        } else {
+            states.older.push_back(before);
+        }
         states.newest = Arc::new(next);
-        states.older.push_back(before);
     }
 
     /// Adds the changes of one commit; freezes the active delta when it is full.
