@@ -8,6 +8,8 @@
 )]
 
 mod api;
+#[cfg(feature = "bench")]
+mod bench;
 mod command;
 mod compatibility;
 mod conflict;

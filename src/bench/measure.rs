@@ -102,15 +102,17 @@ pub trait Circuit {
     fn kind(&self, operation: Self::Operation) -> Kind;
     /// Closes the database and opens it again.
     fn reopen(&mut self) -> Result<()>;
+    /// Draws what the next run needs, before its time starts.
+    fn prepare(&mut self, operation: Self::Operation, repetition: u32);
     /// Runs the operation on the database; this is what is timed.
     fn run(&mut self, operation: Self::Operation, repetition: u32) -> Result<Work>;
     /// Runs it on the model.
     fn expect(&mut self, operation: Self::Operation, repetition: u32) -> Expected;
     /// Compares the state of the database with the model's; what differs, as a sentence.
     fn compare_state(&mut self) -> Result<Option<String>>;
-    /// Stored bytes of the objects that one run of a materializing operation decodes, found outside the timed
-    /// section; `None` where the run itself counts them.
-    fn materialized_bytes(&mut self, operation: Self::Operation) -> Result<Option<u64>>;
+    /// The stored bytes of the objects that a reading or materializing run fetches, counted in a run of its own that
+    /// is not timed.
+    fn count_bytes(&mut self, operation: Self::Operation, repetition: u32) -> Result<u64>;
 }
 
 /// The figures of one operation.
@@ -194,8 +196,7 @@ pub fn measure<C: Circuit>(circuit: &mut C, title: &str, progress: &Progress) ->
         circuit.reopen()?;
         repeat(circuit, &mut steps, title, progress, &mut measured)?;
         for step in steps {
-            let bytes = circuit.materialized_bytes(step.operation)?;
-            measured.measurements.push(step.finish(circuit, bytes));
+            measured.measurements.push(step.finish(circuit)?);
         }
     }
     Ok(measured)
@@ -280,6 +281,7 @@ impl<O: Copy> Step<O> {
         circuit: &mut C,
         repetition: u32,
     ) -> Result<Option<String>> {
+        circuit.prepare(self.operation, repetition);
         let started = Instant::now();
         self.work = circuit.run(self.operation, repetition)?;
         self.seconds.push(started.elapsed().as_secs_f64());
@@ -289,25 +291,26 @@ impl<O: Copy> Step<O> {
         Ok(difference)
     }
 
-    fn finish<C: Circuit<Operation = O>>(self, circuit: &C, bytes: Option<u64>) -> Measurement {
+    fn finish<C: Circuit<Operation = O>>(mut self, circuit: &mut C) -> Result<Measurement> {
         let middle = self
             .seconds
             .get(1..self.seconds.len().saturating_sub(1))
             .unwrap_or_default();
         let runs = u32::try_from(self.seconds.len()).unwrap_or(u32::MAX);
         let hot = middle.iter().sum::<f64>() / f64::from(runs.saturating_sub(2).max(1));
-        Measurement {
+        let kind = circuit.kind(self.operation);
+        if matches!(kind, Kind::Read | Kind::Materialize) {
+            self.work.bytes = circuit.count_bytes(self.operation, runs.saturating_sub(1))?;
+        }
+        Ok(Measurement {
             name: circuit.name(self.operation).to_owned(),
-            kind: circuit.kind(self.operation),
-            work: Work {
-                bytes: bytes.unwrap_or(self.work.bytes),
-                ..self.work
-            },
+            kind,
+            work: self.work,
             verified: self.verified,
             cold: self.seconds.first().copied().unwrap_or_default(),
             hot,
             runs,
-        }
+        })
     }
 }
 
@@ -372,8 +375,9 @@ mod tests {
         fn compare_state(&mut self) -> Result<Option<String>> {
             Ok(None)
         }
-        fn materialized_bytes(&mut self, _: bool) -> Result<Option<u64>> {
-            Ok(None)
+        fn prepare(&mut self, _: bool, _: u32) {}
+        fn count_bytes(&mut self, _: bool, _: u32) -> Result<u64> {
+            Ok(99)
         }
     }
 

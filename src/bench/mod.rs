@@ -9,5 +9,6 @@ mod oo7;
 mod random;
 mod report;
 mod run;
+mod store;
 
 pub use run::{Arguments, run};

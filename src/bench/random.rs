@@ -55,6 +55,11 @@ impl Random {
     pub fn below(&mut self, bound: u32) -> u32 {
         self.next() % bound
     }
+
+    /// A position below `bound`, drawn alike; 0 if there is none.
+    pub fn position(&mut self, bound: usize) -> usize {
+        usize::try_from(self.next()).map_or(0, |number| number % bound.max(1))
+    }
 }
 
 /// 16807 x modulo 2^31 - 1 in signed 32-bit steps; a negative result is brought back by one modulus.

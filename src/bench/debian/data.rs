@@ -166,6 +166,17 @@ impl<'a> Graph<'a> {
         Ok(graph)
     }
 
+    /// Keeps the first `packages` packages: relations to the others become relations to names that no package has.
+    pub fn truncate(&mut self, packages: usize) {
+        self.packages.truncate(packages);
+        let relations = self.packages.last().map_or(0, |package| package.relations.end);
+        self.relations.truncate(relations);
+        self.named.retain(|_, position| *position < packages);
+        for relation in &mut self.relations {
+            relation.target = self.named.get(relation.name).copied();
+        }
+    }
+
     /// The counts of what was read.
     pub fn counts(&self) -> Counts {
         let packages = || self.packages.iter();

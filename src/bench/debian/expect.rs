@@ -5,7 +5,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::data::{Graph, Package};
 
 /// Kinds below this position must hold for a package to be installed: `Pre-Depends` and `Depends`.
-const STRONG: usize = 2;
+pub const STRONG: usize = 2;
 
 /// What a question must give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -132,7 +132,7 @@ impl Graph<'_> {
         outcome
     }
 
-    /// Sections by name, with the number of their packages and the sum of their sizes.
+    /// Sections with packages by name, with the number of these and the sum of their sizes together.
     pub fn section_sizes(&self) -> Outcome {
         let mut sections: Vec<(&str, i64)> = self.sections.iter().map(|name| (*name, 0)).collect();
         for package in &self.packages {
@@ -140,12 +140,22 @@ impl Graph<'_> {
                 *sum += package.installed.unwrap_or_default() + 1;
             }
         }
+        sections.retain(|(_, sum)| *sum > 0);
         sections.sort_unstable();
         let mut outcome = Outcome::default();
         for (name, sum) in sections {
             outcome.add_in_order(name, sum);
         }
         outcome
+    }
+
+    /// The package with the most relations of its own.
+    pub fn neediest(&self) -> usize {
+        let relations = |package: &Package<'_>| package.relations.len();
+        let packages = self.packages.iter().enumerate();
+        packages
+            .max_by_key(|(_, package)| relations(package))
+            .map_or(0, |(position, _)| position)
     }
 
     /// The first package, in order of name and version, that provides each name.

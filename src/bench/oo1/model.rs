@@ -18,7 +18,7 @@ pub const INSERTED: usize = 100;
 /// The nearby zone is one part in this many.
 const ZONE_FRACTION: usize = 100;
 /// Bound of coordinates and lengths.
-const COORDINATES: u32 = 100_000;
+pub const COORDINATES: u32 = 100_000;
 /// Build dates span this many days.
 const DATES: u32 = 3_650;
 
@@ -124,21 +124,21 @@ impl Library {
     pub fn look_up(&self, random: &mut Random) -> Outcome {
         let mut outcome = Outcome::default();
         for _ in 0..LOOKUPS {
-            outcome.visit(self.parts.get(draw(random, self.parts.len())));
+            outcome.visit(self.parts.get(random.position(self.parts.len())));
         }
         outcome
     }
 
     /// Visits what is within seven hops of a random part, depth first, again on each way.
     pub fn traverse(&self, random: &mut Random) -> Outcome {
-        self.walk(draw(random, self.parts.len()), |part| {
+        self.walk(random.position(self.parts.len()), |part| {
             part.to.iter().map(|link| link.to).collect()
         })
     }
 
     /// The same against the direction of the connections.
     pub fn traverse_back(&self, random: &mut Random) -> Outcome {
-        self.walk(draw(random, self.parts.len()), |part| part.from.clone())
+        self.walk(random.position(self.parts.len()), |part| part.from.clone())
     }
 
     /// Adds a hundred parts with their connections, among old and new parts.
@@ -155,7 +155,7 @@ impl Library {
     /// The first and last id of a random run of a hundredth of all parts.
     pub fn random_range(&self, random: &mut Random) -> (i64, i64) {
         let zone = zone(self.parts.len());
-        let first = id(draw(random, self.parts.len() - zone + 1));
+        let first = id(random.position(self.parts.len() - zone + 1));
         (first, first + count(zone).cast_signed() - 1)
     }
 
@@ -173,7 +173,7 @@ impl Library {
     pub fn update(&mut self, random: &mut Random) -> Outcome {
         let mut outcome = Outcome::default();
         for _ in 0..LOOKUPS {
-            let position = draw(random, self.parts.len());
+            let position = random.position(self.parts.len());
             if let Some(part) = self.parts.get_mut(position) {
                 std::mem::swap(&mut part.x, &mut part.y);
                 outcome.visit(Some(part));
@@ -244,11 +244,11 @@ impl Library {
     fn draw_link(&self, from: usize, random: &mut Random) -> Link {
         let parts = self.parts.len();
         let to = if random.below(10) == 0 {
-            draw(random, parts)
+            random.position(parts)
         } else {
             let zone = zone(parts);
             let first = from.saturating_sub(zone / 2).min(parts - zone);
-            first + draw(random, zone)
+            first + random.position(zone)
         };
         Link {
             to,
@@ -276,11 +276,6 @@ pub fn draws(seed: u32, operation: u32, repetition: u32) -> Random {
             .wrapping_mul(1_009)
             .wrapping_add(repetition),
     )
-}
-
-/// A random position below `bound`.
-pub fn draw(random: &mut Random, bound: usize) -> usize {
-    usize::try_from(random.next()).map_or(0, |number| number % bound.max(1))
 }
 
 /// The id of the part at `position`.

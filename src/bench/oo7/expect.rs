@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::model::{Atomic, Children, Design, draw, position_to_id};
+use super::model::{Atomic, Children, Design, position_to_id};
 use crate::bench::random::Random;
 
 /// Random ids that Q1 looks up.
@@ -70,8 +70,10 @@ pub struct State {
     pub placed: u64,
     /// Bytes of all documents.
     pub text: u64,
-    /// Uses of composite parts by base assemblies, private and shared.
+    /// Uses of composite parts, private and shared, as the base assemblies know them.
     pub uses: u64,
+    /// The same, as the composite parts know them.
+    pub uses_back: u64,
 }
 
 impl State {
@@ -185,12 +187,12 @@ impl Design {
 
     /// The id of the atomic part T7 starts from.
     pub fn random_part(&self) -> i64 {
-        position_to_id(draw(&mut Random::new(self.seed), self.scale.atomics()))
+        position_to_id(Random::new(self.seed).position(self.scale.atomics()))
     }
 
     /// T7: the assemblies above a random atomic part, up to the root, each once.
     pub fn traverse_up(&self) -> Outcome {
-        let part = draw(&mut Random::new(self.seed), self.scale.atomics());
+        let part = Random::new(self.seed).position(self.scale.atomics());
         let composite = self
             .atomics
             .get(part)
@@ -247,7 +249,7 @@ impl Design {
     pub fn random_part_ids(&self) -> Vec<i64> {
         let mut random = Random::new(self.seed);
         (0..Q1_LOOKUPS)
-            .map(|_| position_to_id(draw(&mut random, self.scale.atomics())))
+            .map(|_| position_to_id(random.position(self.scale.atomics())))
             .collect()
     }
 
@@ -255,7 +257,7 @@ impl Design {
     pub fn random_document_ids(&self) -> Vec<usize> {
         let mut random = Random::new(self.seed);
         (0..Q4_LOOKUPS)
-            .map(|_| draw(&mut random, self.scale.composites()) + 1)
+            .map(|_| random.position(self.scale.composites()) + 1)
             .collect()
     }
 
@@ -360,6 +362,11 @@ impl Design {
                 .bases
                 .iter()
                 .map(|base| count(base.private.len() + base.shared.len()))
+                .sum(),
+            uses_back: self
+                .composites
+                .iter()
+                .map(|composite| count(composite.used_private.len() + composite.used_shared.len()))
                 .sum(),
             ..State::default()
         };

@@ -205,7 +205,7 @@ impl Design {
         let mut random = Random::new(self.seed);
         for _ in 0..INSERTED {
             let composite = self.add_composite(&mut random);
-            let base = draw(&mut random, self.bases.len());
+            let base = random.position(self.bases.len());
             if let Some(base) = self.bases.get_mut(base) {
                 base.private.push(composite);
             }
@@ -294,10 +294,10 @@ impl Design {
         let common = draw_common(random, FIRST_DATE);
         let library = module * self.scale.composites_per_module;
         let private = (0..COMPONENTS_PER_ASSEMBLY)
-            .map(|_| library + draw(random, self.scale.composites_per_module))
+            .map(|_| library + random.position(self.scale.composites_per_module))
             .collect();
         let shared = (0..COMPONENTS_PER_ASSEMBLY)
-            .map(|_| draw(random, self.scale.composites()))
+            .map(|_| random.position(self.scale.composites()))
             .collect();
         self.bases.push(Base {
             common,
@@ -338,7 +338,7 @@ impl Design {
             common: draw_common(random, FIRST_DATE),
             x: i64::from(random.below(COORDINATES)),
             y: i64::from(random.below(COORDINATES)),
-            document: position_to_id(draw(random, self.scale.composites())),
+            document: position_to_id(random.position(self.scale.composites())),
             part_of,
         }
     }
@@ -350,7 +350,7 @@ impl Design {
             let to = if i == 0 {
                 (from + 1) % parts
             } else {
-                draw(random, parts)
+                random.position(parts)
             };
             self.connections.push(Connection {
                 kind: random.below(TYPES),
@@ -381,11 +381,6 @@ impl Design {
 /// The id of what stands at `position`.
 pub fn position_to_id(position: usize) -> i64 {
     i64::try_from(position).map_or(i64::MAX, |position| position + 1)
-}
-
-/// A random position below `bound`.
-pub fn draw(random: &mut Random, bound: usize) -> usize {
-    usize::try_from(random.next()).map_or(0, |number| number % bound.max(1))
 }
 
 fn draw_common(random: &mut Random, first_date: i64) -> Common {

@@ -1,0 +1,126 @@
+//! Each circuit at its smallest scale, through the entry point of `olivine bench`: every count and every state must
+//! agree with the models. No time is looked at.
+
+use olivine::bench::{Arguments, run};
+use serde_json::Value;
+
+/// Runs a circuit in memory of the disk's cache and gives back its report.
+fn report(circuit: &str, scale: &str, seed: u32) -> Value {
+    let directory = tempfile::tempdir().unwrap();
+    let json = directory.path().join("report.json");
+    run(Arguments {
+        circuit: Some(circuit.into()),
+        scale: Some(scale.into()),
+        seed: Some(seed),
+        durability: Some("buffer".into()),
+        directory: Some(directory.path().join("databases")),
+        json: Some(json.clone()),
+    })
+    .unwrap_or_else(|error| panic!("{circuit} {scale}, seed {seed}: {error}"));
+    serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap()
+}
+
+/// The count of each operation of a report's only circuit, all of which must be verified.
+fn counts(report: &Value) -> Vec<(String, u64)> {
+    let circuit = &report["circuits"][0];
+    assert_eq!(circuit["verified"], true);
+    for kind in ["read", "query", "materialize"] {
+        let rates = circuit[kind].as_object().unwrap();
+        assert!(
+            rates.values().all(|rate| rate.as_f64().unwrap() > 0.0),
+            "{kind}: {rates:?}"
+        );
+    }
+    let operations = circuit["operations"].as_array().unwrap();
+    assert!(
+        operations
+            .iter()
+            .all(|one| one["verified"] == true && one["cold_seconds"].as_f64().unwrap() > 0.0)
+    );
+    let count = |one: &Value| {
+        (
+            one["name"].as_str().unwrap().to_owned(),
+            one["count"].as_u64().unwrap(),
+        )
+    };
+    operations.iter().map(count).collect()
+}
+
+#[test]
+fn oo7_at_its_smallest_agrees_with_the_model_for_any_seed() {
+    for seed in [1, 7] {
+        let counts = counts(&report("oo7", "test-3", seed));
+        assert!(counts.contains(&("T1".into(), 9 * 3 * 20)), "{counts:?}");
+        assert!(
+            counts.contains(&("S1".into(), 820)) && counts.contains(&("S2".into(), 820)),
+            "{counts:?}"
+        );
+    }
+}
+
+#[test]
+fn oo7_tiny_gives_the_published_counts() {
+    let counts = counts(&report("oo7", "tiny", 1));
+    let published = [
+        ("T1", 43_740),
+        ("T2a", 2_187),
+        ("T2b", 43_740),
+        ("T2c", 174_960),
+        ("T3a", 2_187),
+        ("T3b", 43_740),
+        ("T3c", 174_960),
+        ("T4", 2_187),
+        ("T6", 2_187),
+        ("T7", 152),
+        ("T8", 27),
+        ("T9", 0),
+        ("CU", 2_187),
+        ("Q1", 10),
+        ("Q2", 7),
+        ("Q3", 109),
+        ("Q4", 4_410),
+        ("Q4, 10 titles", 445),
+        ("Q5", 233),
+        ("Q6", 490),
+        ("Q7", 1_000),
+        ("Q8", 1_000),
+        ("S1", 820),
+        ("S2", 820),
+    ];
+    for (name, count) in published {
+        assert!(
+            counts.contains(&(name.to_owned(), count)),
+            "{name} {count} in {counts:?}"
+        );
+    }
+}
+
+#[test]
+fn oo1_at_its_smallest_agrees_with_the_model() {
+    let counts = counts(&report("oo1", "tiny", 3));
+    assert!(counts.contains(&("traversal".into(), 3_280)), "{counts:?}");
+}
+
+#[test]
+fn debian_at_its_smallest_agrees_with_the_plain_graph() {
+    let counts = counts(&report("debian", "tiny", 1));
+    assert!(counts.contains(&("by section".into(), 2_000)), "{counts:?}");
+}
+
+#[test]
+fn what_does_not_exist_is_refused_with_what_does() {
+    let refused = |circuit: Option<&str>, scale: Option<&str>, durability: Option<&str>| {
+        let arguments = Arguments {
+            circuit: circuit.map(Into::into),
+            scale: scale.map(Into::into),
+            durability: durability.map(Into::into),
+            ..Arguments::default()
+        };
+        run(arguments).unwrap_err().to_string()
+    };
+    assert!(refused(Some("oo8"), None, None).contains("oo7, oo1 and debian"));
+    assert!(refused(Some("oo7"), Some("huge"), None).contains("small-3"));
+    assert!(refused(Some("debian"), Some("small-3"), None).contains("full"));
+    assert!(refused(None, Some("tiny"), None).contains("circuit"));
+    assert!(refused(Some("oo1"), None, Some("maybe")).contains("sync or buffer"));
+}
