@@ -70,6 +70,17 @@ impl RecordHeader {
         previous + encryption
     }
 
+    /// Where the body begins and ends in the record, if it is stored as it is.
+    #[inline(always)]
+    pub(super) fn plain_body(&self) -> Option<(usize, usize)> {
+        let start = match self.flags {
+            0 => RECORD_HEADER,
+            HAS_PREVIOUS => RECORD_HEADER + 8,
+            _ => return None,
+        };
+        Some((start, start + self.length as usize))
+    }
+
     /// All bytes of the record before its padding.
     #[inline]
     pub(super) fn unpadded(&self) -> usize {

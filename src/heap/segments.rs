@@ -10,7 +10,7 @@ use super::position::Location;
 use super::record::StoredRecord;
 use super::segment::{Segment, place};
 use crate::error::{Error, Result};
-use crate::object::Oid;
+use crate::object::{CommitNumber, Oid};
 
 type Bucket = Box<[OnceLock<Arc<Segment>>]>;
 
@@ -52,8 +52,18 @@ impl SegmentDirectory {
             .collect()
     }
 
+    /// Commit and body of the record at `location`, if it is an ordinary one: see [`Segment::plain`].
+    #[inline(always)]
+    pub(super) fn plain(
+        &self,
+        location: Location,
+        oid: Oid,
+        at: CommitNumber,
+    ) -> Option<(CommitNumber, &[u8])> {
+        self.get(location.segment())?.plain(location, oid, at)
+    }
+
     /// The record at `location`, which must be of `oid`.
-    #[inline]
     pub(super) fn record(&self, location: Location, oid: Oid) -> Result<StoredRecord<'_>> {
         match self.get(location.segment()) {
             Some(segment) => segment.record(location, oid),

@@ -4,6 +4,7 @@
 //! change after the view was taken may show in it; a reader goes from such a newer record back to the version it may
 //! see. So a view answers for every commit up to the one that was published when it was taken, and alike every time.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::position::Location;
@@ -33,9 +34,12 @@ impl HeapView {
     /// [`Error::Corruption`] names segment, offset and object of a damaged place.
     #[inline]
     pub fn get(&self, oid: Oid, at: CommitNumber) -> Result<Option<Record<'_>>> {
-        match self.table.get(oid)? {
-            Some(location) => self.version_at(location, oid, at),
-            None => Ok(None),
+        let Some(location) = self.table.get(oid)? else {
+            return Ok(None);
+        };
+        match self.segments.plain(location, oid, at) {
+            Some((commit, body)) => Ok(Some(plain(oid, commit, body))),
+            None => self.version_at(location, oid, at),
         }
     }
 
@@ -56,10 +60,14 @@ impl HeapView {
             locations.clear();
             self.table.gather(oids, &mut locations)?;
             for (oid, location) in oids.iter().zip(&locations) {
-                out.push(match location {
-                    Some(location) => self.version_at(*location, *oid, at)?,
-                    None => None,
-                });
+                let Some(location) = *location else {
+                    out.push(None);
+                    continue;
+                };
+                match self.segments.plain(location, *oid, at) {
+                    Some((commit, body)) => out.push(Some(plain(*oid, commit, body))),
+                    None => out.push(self.version_at(location, *oid, at)?),
+                }
             }
         }
         Ok(())
@@ -89,7 +97,10 @@ impl HeapView {
                 break;
             }
             for (oid, location) in &found {
-                out.extend(self.version_at(*location, *oid, at)?);
+                match self.segments.plain(*location, *oid, at) {
+                    Some((commit, body)) => out.push(plain(*oid, commit, body)),
+                    None => out.extend(self.version_at(*location, *oid, at)?),
+                }
             }
         }
         Ok(())
@@ -101,42 +112,44 @@ impl HeapView {
     }
 
     /// The version at commit `at` in the chain of versions that begins at `location`.
-    #[inline]
+    #[inline(never)]
     fn version_at(&self, location: Location, oid: Oid, at: CommitNumber) -> Result<Option<Record<'_>>> {
-        let record = self.segments.record(location, oid)?;
-        if record.header.commit <= at {
-            return shown(record, location, oid);
-        }
-        self.earlier_version(record, oid, at)
-    }
-
-    #[cold]
-    fn earlier_version<'a>(
-        &'a self,
-        mut record: StoredRecord<'a>,
-        oid: Oid,
-        at: CommitNumber,
-    ) -> Result<Option<Record<'a>>> {
-        while let Some(location) = record.previous {
-            let newer = record.header.commit;
-            record = self.segments.record(location, oid)?;
-            if record.header.commit <= at {
+        let mut location = location;
+        let mut newer = CommitNumber(u64::MAX);
+        loop {
+            let record = self.segments.record(location, oid)?;
+            let commit = record.header.commit;
+            if commit <= at {
                 return shown(record, location, oid);
             }
-            if record.header.commit > newer {
+            // Also keeps a damaged chain from leading round in a circle: within one commit there are no two versions.
+            if commit >= newer {
                 let place = place(location.segment(), location.offset(), Some(oid));
                 return Err(Error::corruption(
                     place,
-                    "a previous version is newer than the one after it",
+                    "a previous version is no older than the one after it",
                 ));
             }
+            newer = commit;
+            match record.previous {
+                Some(previous) => location = previous,
+                None => return Ok(None),
+            }
         }
-        Ok(None)
+    }
+}
+
+/// A record whose body is borrowed from its segment.
+#[inline(always)]
+fn plain(oid: Oid, commit: CommitNumber, body: &[u8]) -> Record<'_> {
+    Record {
+        oid,
+        commit,
+        body: Cow::Borrowed(body),
     }
 }
 
 /// What a reader sees of a version: nothing if it is a deletion.
-#[inline]
 fn shown(record: StoredRecord<'_>, location: Location, oid: Oid) -> Result<Option<Record<'_>>> {
     if record.header.deleted() {
         return Ok(None);
