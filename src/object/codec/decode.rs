@@ -28,6 +28,7 @@ fn cut_short() -> Error {
 }
 
 /// The value of type `type` whose whole encoding is `bytes`; empty bytes are nil.
+#[inline]
 pub fn decode<'a>(r#type: &'a Type, bytes: &'a [u8]) -> Result<ValueRef<'a>> {
     let mut rest = bytes;
     let value = match (r#type, bytes.first()) {
@@ -158,6 +159,7 @@ pub(crate) fn take_text<'a>(input: &mut &'a [u8]) -> Result<&'a str> {
 }
 
 /// Bytes of a string, checked.
+#[inline]
 pub(crate) fn text(bytes: &[u8]) -> Result<&str> {
     std::str::from_utf8(bytes).map_err(|_| damaged("text is not UTF-8"))
 }
@@ -240,6 +242,22 @@ const DAMAGED: Header<'static> = Header {
     nils: &[],
     rest: &[],
 };
+
+/// The members of a stored list, set or bag of references, 8 bytes each; `None` for anything else, and where some are
+/// nil.
+#[inline]
+pub(crate) fn stored_references<'a>(r#type: &Type, bytes: &'a [u8]) -> Option<&'a [[u8; 8]]> {
+    match r#type.member()? {
+        Type::Reference(_) => {
+            let mut rest = bytes;
+            let head = take_varint(&mut rest)?;
+            let (references, leftover) = rest.as_chunks();
+            let whole = leftover.is_empty() && head == (references.len() as u64) << 1;
+            whole.then_some(references)
+        }
+        _ => None,
+    }
+}
 
 /// The members of a stored list, set or bag; `None` for what is none.
 pub(crate) fn stored_members<'a>(r#type: &'a Type, bytes: &'a [u8]) -> Option<Members<'a>> {

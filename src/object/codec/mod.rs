@@ -42,7 +42,8 @@ pub use body::Body;
 pub(crate) use body::BodyBuilder;
 pub use decode::decode;
 pub(crate) use decode::{
-    ANY, Header, is_set, kind_of, stored_entries, stored_fields, stored_members, take, take_text, text,
+    ANY, Header, is_set, kind_of, stored_entries, stored_fields, stored_members, stored_references, take,
+    take_text, text,
 };
 pub(crate) use encode::{Tag, put, put_bitmap, put_bytes, put_decimal, put_header, put_int};
 pub use slots::{

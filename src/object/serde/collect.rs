@@ -119,8 +119,27 @@ impl<'s> Pending<'s> {
             })
     }
 
+    /// Puts the head in front of parts that are in order already.
+    fn finish_list(&self, out: &mut Vec<u8>) {
+        let before = |position: usize| match position.checked_sub(1) {
+            Some(before) => self.ends.get(before).copied().unwrap_or(self.start),
+            None => self.start,
+        };
+        let nils = self
+            .ends
+            .iter()
+            .enumerate()
+            .map(|(position, end)| *end == before(position));
+        let mut head = Vec::with_capacity(10);
+        put_header(self.ends.len(), nils, &mut head);
+        out.splice(self.start..self.start, head);
+    }
+
     /// Puts the head in front, and the parts in order.
     fn finish(self, out: &mut Vec<u8>) {
+        if let Form::List(_) = self.form {
+            return self.finish_list(out);
+        }
         let data = out.split_off(self.start.min(out.len()));
         let mut parts: Parts = SmallVec::with_capacity(self.ends.len());
         let mut begin = 0;
@@ -130,7 +149,7 @@ impl<'s> Pending<'s> {
             begin = end;
         }
         match self.form {
-            Form::List(_) => {}
+            Form::List(_) => return,
             Form::Set(member) => {
                 parts.sort_by(|a, b| compare(member, a, b));
                 parts.dedup_by(|a, b| compare(member, a, b) == Ordering::Equal);

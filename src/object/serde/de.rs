@@ -8,6 +8,7 @@
 //! the struct is read a second time with that field withheld.
 
 use std::cell::Cell;
+use std::slice;
 
 use rust_decimal::Decimal;
 use serde::de::value::BorrowedStrDeserializer;
@@ -17,9 +18,12 @@ use serde::de::{
 use serde::forward_to_deserialize_any;
 use smallvec::SmallVec;
 
-use super::super::codec::{Body, decode, text};
+use super::super::codec::{
+    Body, decode, decode_float, decode_int, decode_reference, decode_string, stored_references, text,
+};
 use super::super::layout::{Layout, Slot};
 use super::super::members::{Entries, Fields, Members};
+use super::super::oid::Oid;
 use super::super::types::Type;
 use super::super::value_ref::ValueRef;
 use super::REFERENCE;
@@ -112,7 +116,16 @@ struct RecordAccess<'a, 'r> {
     /// The slot after the last one found.
     next_slot: usize,
     /// The field being read.
-    current: Option<(usize, &'a Slot, ValueRef<'a>)>,
+    current: Option<(&'a Slot, Content<'a>)>,
+}
+
+/// What a slot holds.
+#[derive(Clone, Copy)]
+enum Content<'a> {
+    /// An encoded value; nothing for nil.
+    Stored(&'a [u8]),
+    /// The default of the attribute, which is younger than the record.
+    Default,
 }
 
 impl<'a> RecordAccess<'a, '_> {
@@ -128,16 +141,15 @@ impl<'a> RecordAccess<'a, '_> {
         }
     }
 
-    /// The value of a slot; `None` if the field is to be treated as absent.
+    /// What a slot holds; `None` if the field is to be treated as absent.
     #[inline]
-    fn offer(&self, number: usize, slot: &'a Slot) -> Result<Option<ValueRef<'a>>, Failure> {
-        let value = match self.record.body.slot(number)? {
-            Some(bytes) => decode(&slot.r#type, bytes)?,
-            None if slot.default.is_nil() => return Ok(None),
-            None => slot.default.as_ref(),
-        };
-        let absent = matches!(value, ValueRef::Nil) && self.record.withheld.contains(&number);
-        Ok((!absent).then_some(value))
+    fn offer(&self, number: usize, slot: &'a Slot) -> Result<Option<Content<'a>>, Failure> {
+        match self.record.body.slot(number)? {
+            Some([]) if self.record.withheld.contains(&number) => Ok(None),
+            Some(bytes) => Ok(Some(Content::Stored(bytes))),
+            None if slot.default.is_nil() => Ok(None),
+            None => Ok(Some(Content::Default)),
+        }
     }
 }
 
@@ -153,8 +165,8 @@ impl<'a> MapAccess<'a> for RecordAccess<'a, '_> {
             };
             self.next_slot = number + 1;
             let offered = self.offer(number, slot);
-            if let Some(value) = offered.map_err(|failure| failure.at(self.record.layout, field))? {
-                self.current = Some((number, slot, value));
+            if let Some(content) = offered.map_err(|failure| failure.at(self.record.layout, field))? {
+                self.current = Some((slot, content));
                 return seed.deserialize(BorrowedStrDeserializer::new(field)).map(Some);
             }
         }
@@ -163,15 +175,167 @@ impl<'a> MapAccess<'a> for RecordAccess<'a, '_> {
 
     #[inline]
     fn next_value_seed<V: DeserializeSeed<'a>>(&mut self, seed: V) -> Result<V::Value, Failure> {
-        let Some((number, slot, value)) = self.current.take() else {
+        let Some((slot, content)) = self.current.take() else {
             return Err(Failure::new("a value was asked for before its field"));
         };
-        seed.deserialize(ValueDeserializer(value)).map_err(|failure| {
-            if value.is_nil() {
-                self.record.refused.set(Some(number));
+        let read = match content {
+            Content::Stored(bytes) => seed.deserialize(StoredDeserializer {
+                r#type: &slot.r#type,
+                bytes,
+            }),
+            Content::Default => seed.deserialize(ValueDeserializer(slot.default.as_ref())),
+        };
+        read.map_err(|failure| {
+            if matches!(content, Content::Stored([])) {
+                self.record.refused.set(self.next_slot.checked_sub(1));
             }
             failure.at(self.record.layout, &slot.name)
         })
+    }
+}
+
+/// One stored value, not decoded yet. What most fields ask for is decoded straight into what they want; going through
+/// a [`ValueRef`] in memory takes several times as long.
+#[derive(Clone, Copy)]
+struct StoredDeserializer<'a> {
+    r#type: &'a Type,
+    bytes: &'a [u8],
+}
+
+impl<'a> StoredDeserializer<'a> {
+    #[inline]
+    fn visit_text<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        if matches!(self.r#type, Type::String)
+            && let Some(bytes) = decode_string(self.bytes)?
+        {
+            return visitor.visit_borrowed_str(text(bytes)?);
+        }
+        self.value()?.deserialize_any(visitor)
+    }
+
+    #[inline]
+    fn visit_number<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        if matches!(self.r#type, Type::Int)
+            && let Some(value) = decode_int(self.bytes)?
+        {
+            return visitor.visit_i64(value);
+        }
+        if matches!(self.r#type, Type::Float)
+            && let Some(value) = decode_float(self.bytes)?
+        {
+            return visitor.visit_f64(value);
+        }
+        self.value()?.deserialize_any(visitor)
+    }
+
+    fn value(self) -> Result<ValueDeserializer<'a>, Failure> {
+        Ok(ValueDeserializer(decode(self.r#type, self.bytes)?))
+    }
+}
+
+impl<'a> Deserializer<'a> for StoredDeserializer<'a> {
+    type Error = Failure;
+
+    fn deserialize_any<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        self.value()?.deserialize_any(visitor)
+    }
+
+    #[inline]
+    fn deserialize_str<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        self.visit_text(visitor)
+    }
+
+    #[inline]
+    fn deserialize_string<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        self.visit_text(visitor)
+    }
+
+    #[inline]
+    fn deserialize_i32<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        self.visit_number(visitor)
+    }
+
+    #[inline]
+    fn deserialize_i64<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        self.visit_number(visitor)
+    }
+
+    #[inline]
+    fn deserialize_u32<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        self.visit_number(visitor)
+    }
+
+    #[inline]
+    fn deserialize_u64<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        self.visit_number(visitor)
+    }
+
+    #[inline]
+    fn deserialize_f64<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        self.visit_number(visitor)
+    }
+
+    #[inline]
+    fn deserialize_seq<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        match stored_references(self.r#type, self.bytes) {
+            Some(references) => visitor.visit_seq(ReferencesAccess(references.iter())),
+            None => self.value()?.deserialize_any(visitor),
+        }
+    }
+
+    #[inline]
+    fn deserialize_option<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        match self.bytes {
+            [] => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    #[inline]
+    fn deserialize_newtype_struct<V: Visitor<'a>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Failure> {
+        if name == REFERENCE
+            && matches!(self.r#type, Type::Reference(_))
+            && let Some(oid) = decode_reference(self.bytes)?
+        {
+            return visitor.visit_u64(oid.to_bits());
+        }
+        self.value()?.deserialize_newtype_struct(name, visitor)
+    }
+
+    fn deserialize_bytes<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        self.value()?.deserialize_bytes(visitor)
+    }
+
+    fn deserialize_byte_buf<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        self.value()?.deserialize_bytes(visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'a>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Failure> {
+        self.value()?.deserialize_enum(name, variants, visitor)
+    }
+
+    #[inline]
+    fn deserialize_ignored_any<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        visitor.visit_unit()
+    }
+
+    /// As [`ValueDeserializer`] has it.
+    fn is_human_readable(&self) -> bool {
+        !matches!(self.r#type, Type::Uuid)
+    }
+
+    forward_to_deserialize_any! {
+        <V: Visitor<'a>>
+        bool i8 i16 i128 u8 u16 u128 f32 char unit unit_struct tuple tuple_struct map struct identifier
     }
 }
 
@@ -296,6 +460,31 @@ impl ValueDeserializer<'_> {
     #[cold]
     fn mismatch(self, wanted: &str) -> Failure {
         Failure::new(format!("expected {wanted}, found {}", self.0.type_name()))
+    }
+}
+
+/// The members of a stored list of references without nil among them: the most common collection, so it has a walk
+/// of its own.
+struct ReferencesAccess<'a>(slice::Iter<'a, [u8; 8]>);
+
+impl<'a> SeqAccess<'a> for ReferencesAccess<'a> {
+    type Error = Failure;
+
+    #[inline]
+    fn next_element_seed<T: DeserializeSeed<'a>>(&mut self, seed: T) -> Result<Option<T::Value>, Failure> {
+        match self.0.next() {
+            Some(bytes) => {
+                let oid = Oid::from_bits(u64::from_le_bytes(*bytes));
+                let oid = oid.ok_or_else(|| Failure::new("a stored reference is zero"))?;
+                seed.deserialize(ValueDeserializer(ValueRef::Reference(oid)))
+                    .map(Some)
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.0.len())
     }
 }
 

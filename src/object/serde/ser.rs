@@ -31,6 +31,7 @@ fn write<T: Serialize + ?Sized>(value: &T, layout: &Layout, old: Option<Body<'_>
         .serialize(ObjectSerializer { layout })
         .map_err(|failure| failure.into_error(layout))?;
     let mut body = BodyBuilder::default();
+    body.data.reserve(fields.data.len());
     for (number, slot) in layout.slots.iter().enumerate() {
         let known = old.map_or(Ok(None), |old| old.slot(number))?;
         match (fields.given.get(number), known) {
