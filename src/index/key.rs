@@ -31,7 +31,7 @@ use siphasher::sip128::SipHasher13;
 use smallvec::SmallVec;
 
 use super::change::IndexKey;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::object::{Decimal, Exact, Kind, Value, ValueRef, floor_float, power_of_ten};
 
 /// The longest key that a unique index keeps as it is.

@@ -56,10 +56,10 @@ fn fits(value: &Value, to: &Type, depth: usize) -> bool {
         }
         (Value::Struct(fields), Type::Any) => fields.iter().all(|(_, field)| fits(field, to, depth + 1)),
         (Value::Struct(fields), Type::Struct(declared)) => {
-            let fit = |(field, declared): (&(Arc<str>, Value), &(Arc<str>, Type))| {
-                field.0 == declared.0 && fits(&field.1, &declared.1, depth + 1)
-            };
-            fields.len() == declared.len() && fields.iter().zip(declared.iter()).all(fit)
+            let mut pairs = fields.iter().zip(declared.iter());
+            fields.len() == declared.len()
+                && pairs
+                    .all(|(field, declared)| field.0 == declared.0 && fits(&field.1, &declared.1, depth + 1))
         }
         _ => false,
     }

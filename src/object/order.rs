@@ -15,8 +15,7 @@
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
-use super::members::{Entries, Fields, Members};
-use super::number::{self, Canonical, Exact};
+use super::number::{self, Canonical};
 use super::value::Value;
 use super::value_ref::{Kind, ValueRef};
 use crate::error::Result;

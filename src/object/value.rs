@@ -106,10 +106,6 @@ impl Value {
 
     /// This value, borrowed.
     #[inline]
-    #[expect(
-        clippy::should_implement_trait,
-        reason = "a ValueRef is no reference, so the trait cannot give it"
-    )]
     pub fn as_ref(&self) -> ValueRef<'_> {
         match self {
             Value::Nil => ValueRef::Nil,

@@ -250,6 +250,11 @@ impl<'a> ValueRef<'a> {
         members.or_else(entries).or_else(fields)
     }
 
+    /// Whether there are no members, entries or fields; `None` for what has none of these.
+    pub fn is_empty(self) -> Option<bool> {
+        self.len().map(|length| length == 0)
+    }
+
     /// The members of a list, set or bag, in their order; `None` for what is no such collection. Damage shows as an
     /// item that is an error.
     pub fn members(self) -> Option<Members<'a>> {

@@ -4,7 +4,6 @@ use rust_decimal::Decimal;
 use uuid::Uuid;
 
 use super::super::members::{Entries, Fields, Members};
-use super::super::number::power_of_ten;
 use super::super::oid::Oid;
 use super::super::time::{Date, Duration, Time, Timestamp};
 use super::super::types::Type;
@@ -325,7 +324,7 @@ fn skip<'a>(r#type: &'a Type, input: &mut &'a [u8], depth: usize) -> Result<()> 
     }
 }
 
-fn skip_tagged<'a>(input: &mut &'a [u8], depth: usize) -> Result<()> {
+fn skip_tagged(input: &mut &[u8], depth: usize) -> Result<()> {
     let (tag, rest) = tagged(input)?;
     *input = rest;
     match (tag, tag.scalar()) {

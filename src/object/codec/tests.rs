@@ -172,7 +172,7 @@ fn deep_nesting_is_refused() {
     let layout = layout(vec![slot("a", Type::Any)]);
     let error = encode_body(&layout, &[value]).unwrap_err();
     assert!(error.to_string().contains("nests more than"), "{error}");
-    let mut bytes = vec![Tag::List as u8, 2].repeat(100_000);
+    let mut bytes = [Tag::List as u8, 2].repeat(100_000);
     bytes.push(0);
     assert!(decode(&Type::Any, &bytes).unwrap().to_value().is_err());
 }

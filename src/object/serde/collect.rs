@@ -4,7 +4,6 @@
 //! a set, bag, map or struct may want them in another order, so at the end they are taken off and put back behind it.
 
 use std::cmp::Ordering;
-use std::ops::Range;
 use std::sync::Arc;
 
 use serde::ser::{
@@ -73,7 +72,7 @@ impl<'s> Pending<'s> {
 
     /// Appends the next part.
     fn part<T: Serialize + ?Sized>(&mut self, value: &T, out: &mut Vec<u8>) -> Result<(), Failure> {
-        let at_key = self.ends.len() % 2 == 0;
+        let at_key = self.ends.len().is_multiple_of(2);
         let r#type = match self.form {
             Form::List(member) | Form::Set(member) | Form::Bag(member) => member,
             Form::Map(key, _) if at_key => key,

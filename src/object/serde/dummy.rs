@@ -2,12 +2,10 @@
 
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{
-    Deserialize, DeserializeSeed, Deserializer, EnumAccess, IntoDeserializer, MapAccess, SeqAccess,
-    VariantAccess, Visitor,
+    Deserialize, DeserializeSeed, Deserializer, EnumAccess, MapAccess, SeqAccess, VariantAccess, Visitor,
 };
 use serde::forward_to_deserialize_any;
 
-use super::super::oid::Oid;
 use super::failure::Failure;
 
 /// Gives whatever is asked for: 1, an empty text, an empty list, a struct of such.

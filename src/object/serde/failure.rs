@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::super::layout::Layout;
-use crate::error::{Error, Result};
+use crate::error::Error;
 
 /// Why a value could not be read or written.
 #[derive(Debug)]

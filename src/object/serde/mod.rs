@@ -11,7 +11,7 @@
 //! | --- | --- |
 //! | `bool`; integers; `f32`, `f64` | `bool`; `int`; `float` |
 //! | `String`, `&str`, `char` | `string` |
-//! | `Decimal`, `Uuid`, [`Date`](super::Date), [`Time`](super::Time), [`Timestamp`](super::Timestamp), [`Duration`](super::Duration) | the same |
+//! | `Decimal`, `Uuid`; the types of this crate for dates and times | the same |
 //! | [`Ref<T>`](super::Ref) | a reference to the class of `T` |
 //! | [`Oid`](super::Oid) | `any` |
 //! | `Option<T>` | as `T`, nil for `None` |
@@ -37,8 +37,10 @@ mod name;
 mod probe;
 mod scalar;
 mod ser;
+mod stored_de;
 #[cfg(test)]
 mod tests;
+mod value_de;
 mod value_ser;
 
 pub use de::from_record;

@@ -10,7 +10,6 @@ use std::cell::RefCell;
 
 use serde::de::value::BorrowedStrDeserializer;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
-use serde::forward_to_deserialize_any;
 
 use super::super::types::Type;
 use super::REFERENCE;

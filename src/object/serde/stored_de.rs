@@ -1,0 +1,187 @@
+//! Stored values straight into what a field asks for.
+
+use std::slice;
+
+use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
+use serde::forward_to_deserialize_any;
+
+use super::super::codec::{
+    decode, decode_float, decode_int, decode_reference, decode_string, stored_references, text,
+};
+use super::super::oid::Oid;
+use super::super::types::Type;
+use super::super::value_ref::ValueRef;
+use super::REFERENCE;
+use super::failure::Failure;
+use super::value_de::ValueDeserializer;
+use crate::error::Result;
+
+/// One stored value, not decoded yet. What most fields ask for is decoded straight into what they want; going through
+/// a [`ValueRef`] in memory takes several times as long.
+#[derive(Clone, Copy)]
+pub(super) struct StoredDeserializer<'a> {
+    pub r#type: &'a Type,
+    pub bytes: &'a [u8],
+}
+
+impl<'a> StoredDeserializer<'a> {
+    #[inline]
+    fn visit_text<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        if matches!(self.r#type, Type::String)
+            && let Some(bytes) = decode_string(self.bytes)?
+        {
+            return visitor.visit_borrowed_str(text(bytes)?);
+        }
+        self.value()?.deserialize_any(visitor)
+    }
+
+    #[inline]
+    fn visit_number<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        if matches!(self.r#type, Type::Int)
+            && let Some(value) = decode_int(self.bytes)?
+        {
+            return visitor.visit_i64(value);
+        }
+        if matches!(self.r#type, Type::Float)
+            && let Some(value) = decode_float(self.bytes)?
+        {
+            return visitor.visit_f64(value);
+        }
+        self.value()?.deserialize_any(visitor)
+    }
+
+    fn value(self) -> Result<ValueDeserializer<'a>, Failure> {
+        Ok(ValueDeserializer(decode(self.r#type, self.bytes)?))
+    }
+}
+
+impl<'a> Deserializer<'a> for StoredDeserializer<'a> {
+    type Error = Failure;
+
+    fn deserialize_any<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        self.value()?.deserialize_any(visitor)
+    }
+
+    #[inline]
+    fn deserialize_str<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        self.visit_text(visitor)
+    }
+
+    #[inline]
+    fn deserialize_string<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        self.visit_text(visitor)
+    }
+
+    #[inline]
+    fn deserialize_i32<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        self.visit_number(visitor)
+    }
+
+    #[inline]
+    fn deserialize_i64<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        self.visit_number(visitor)
+    }
+
+    #[inline]
+    fn deserialize_u32<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        self.visit_number(visitor)
+    }
+
+    #[inline]
+    fn deserialize_u64<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        self.visit_number(visitor)
+    }
+
+    #[inline]
+    fn deserialize_f64<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        self.visit_number(visitor)
+    }
+
+    #[inline]
+    fn deserialize_seq<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        match stored_references(self.r#type, self.bytes) {
+            Some(references) => visitor.visit_seq(ReferencesAccess(references.iter())),
+            None => self.value()?.deserialize_any(visitor),
+        }
+    }
+
+    #[inline]
+    fn deserialize_option<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        match self.bytes {
+            [] => visitor.visit_none(),
+            _ => visitor.visit_some(self),
+        }
+    }
+
+    #[inline]
+    fn deserialize_newtype_struct<V: Visitor<'a>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Failure> {
+        if name == REFERENCE
+            && matches!(self.r#type, Type::Reference(_))
+            && let Some(oid) = decode_reference(self.bytes)?
+        {
+            return visitor.visit_u64(oid.to_bits());
+        }
+        self.value()?.deserialize_newtype_struct(name, visitor)
+    }
+
+    fn deserialize_bytes<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        self.value()?.deserialize_bytes(visitor)
+    }
+
+    fn deserialize_byte_buf<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        self.value()?.deserialize_bytes(visitor)
+    }
+
+    fn deserialize_enum<V: Visitor<'a>>(
+        self,
+        name: &'static str,
+        variants: &'static [&'static str],
+        visitor: V,
+    ) -> Result<V::Value, Failure> {
+        self.value()?.deserialize_enum(name, variants, visitor)
+    }
+
+    #[inline]
+    fn deserialize_ignored_any<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        visitor.visit_unit()
+    }
+
+    /// As [`ValueDeserializer`] has it.
+    fn is_human_readable(&self) -> bool {
+        !matches!(self.r#type, Type::Uuid)
+    }
+
+    forward_to_deserialize_any! {
+        <V: Visitor<'a>>
+        bool i8 i16 i128 u8 u16 u128 f32 char unit unit_struct tuple tuple_struct map struct identifier
+    }
+}
+
+/// The members of a stored list of references without nil among them: the most common collection, so it has a walk
+/// of its own.
+struct ReferencesAccess<'a>(slice::Iter<'a, [u8; 8]>);
+
+impl<'a> SeqAccess<'a> for ReferencesAccess<'a> {
+    type Error = Failure;
+
+    #[inline]
+    fn next_element_seed<T: DeserializeSeed<'a>>(&mut self, seed: T) -> Result<Option<T::Value>, Failure> {
+        match self.0.next() {
+            Some(bytes) => {
+                let oid = Oid::from_bits(u64::from_le_bytes(*bytes));
+                let oid = oid.ok_or_else(|| Failure::new("a stored reference is zero"))?;
+                seed.deserialize(ValueDeserializer(ValueRef::Reference(oid)))
+                    .map(Some)
+            }
+            None => Ok(None),
+        }
+    }
+
+    fn size_hint(&self) -> Option<usize> {
+        Some(self.0.len())
+    }
+}
