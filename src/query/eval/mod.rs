@@ -1,11 +1,13 @@
 //! Evaluating bound expressions by walking their tree.
 
 mod cast;
+mod closure;
 mod collection;
 mod evaluator;
 mod object;
 mod predicate;
 mod subquery;
+mod visited;
 
 pub use collection::set_operation;
 pub use evaluator::{Evaluator, at};

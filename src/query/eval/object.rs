@@ -1,7 +1,6 @@
-//! Steps between objects: attributes, narrowing, reverse steps and closures.
+//! Steps between objects: attributes, narrowing and reverse steps.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -9,6 +8,7 @@ use rustc_hash::FxHashSet;
 
 use super::Evaluator;
 use super::predicate::is_class;
+use super::visited::Visited;
 use crate::catalog::IndexId;
 use crate::error::{QueryErrorCode, Result};
 use crate::object::{ClassId, Oid, Record, Value, codec};
@@ -132,23 +132,21 @@ impl<'r, 'a> Evaluator<'r, 'a> {
             return Ok(Value::Nil);
         };
         let targets = references(&self.evaluate(base)?);
-        if targets.is_empty() {
-            return Ok(Value::set(Vec::<Value>::new()));
-        }
-        let mut sources = BTreeSet::new();
+        let mut sources = Visited::default();
         match index {
+            _ if targets.is_empty() => {}
             Some(index) => self.sources_by_index(*index, classes, &targets, &mut sources)?,
             None => self.sources_by_scan(classes, slots, &targets, &mut sources)?,
         }
-        Ok(Value::set(sources.into_iter().map(Value::Reference)))
+        Ok(Value::set(sources.sorted().into_iter().map(Value::Reference)))
     }
 
-    fn sources_by_index(
+    pub(super) fn sources_by_index(
         &self,
         index: IndexId,
         classes: &[ClassId],
         targets: &[Oid],
-        sources: &mut BTreeSet<Oid>,
+        sources: &mut Visited,
     ) -> Result<()> {
         let mut found = Vec::new();
         for target in targets {
@@ -162,21 +160,22 @@ impl<'r, 'a> Evaluator<'r, 'a> {
                 }
                 self.run.context.check()?;
                 self.run.context.count_index_entries(found.len());
-                let wanted = found
-                    .iter()
-                    .filter(|oid| classes.binary_search(&oid.class()).is_ok());
-                sources.extend(wanted);
+                for source in &found {
+                    if classes.binary_search(&source.class()).is_ok() {
+                        sources.insert(*source);
+                    }
+                }
             }
         }
         Ok(())
     }
 
-    fn sources_by_scan(
+    pub(super) fn sources_by_scan(
         &self,
         classes: &[ClassId],
         slots: &Slots,
         targets: &[Oid],
-        sources: &mut BTreeSet<Oid>,
+        sources: &mut Visited,
     ) -> Result<()> {
         let targets: FxHashSet<Oid> = targets.iter().copied().collect();
         let mut records = Vec::new();
@@ -205,52 +204,6 @@ impl<'r, 'a> Evaluator<'r, 'a> {
             }
         }
         Ok(())
-    }
-
-    /// The objects reached by a number of steps: exact level sets for the first `minimum`, then breadth first, each
-    /// object once. Ends on cycles: a level below the minimum is a set, and from there on no object comes twice.
-    pub(super) fn closure(&self, kind: &ExpressionKind) -> Result<Value> {
-        let ExpressionKind::Closure {
-            start,
-            variable,
-            step,
-            minimum,
-            maximum,
-        } = kind
-        else {
-            return Ok(Value::Nil);
-        };
-        let mut level: BTreeSet<Oid> = references(&self.evaluate(start)?).into_iter().collect();
-        let mut depth = 0_u64;
-        let step_from = |level: &BTreeSet<Oid>| -> Result<BTreeSet<Oid>> {
-            self.run.context.check()?;
-            let mut next = BTreeSet::new();
-            for oid in level {
-                let value = self.bind(variable, &Value::Reference(*oid), |inner| inner.evaluate(step))?;
-                next.extend(references(&value));
-            }
-            Ok(next)
-        };
-        // On a cycle a level comes back after some steps; whole rounds from there on change nothing.
-        let mut anchor = (level.clone(), 0_u64);
-        while depth < *minimum && !level.is_empty() {
-            level = step_from(&level)?;
-            depth = depth.saturating_add(1);
-            if level == anchor.0 {
-                let period = depth.saturating_sub(anchor.1).max(1);
-                let left = minimum.saturating_sub(depth);
-                depth = depth.saturating_add(left.saturating_sub(left % period));
-            } else if depth.is_power_of_two() {
-                anchor = (level.clone(), depth);
-            }
-        }
-        let mut reached = level.clone();
-        while !level.is_empty() && maximum.is_none_or(|maximum| depth < maximum) {
-            level = step_from(&level)?;
-            level.retain(|oid| reached.insert(*oid));
-            depth = depth.saturating_add(1);
-        }
-        Ok(Value::set(reached.into_iter().map(Value::Reference)))
     }
 }
 

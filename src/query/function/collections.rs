@@ -12,7 +12,7 @@ use super::table::{Call, Function, Volatility, argument, mismatch};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     pure("count", "count(collection)", count_type, |_, a| {
-        over(AggregateFunction::CountRows, a)
+        over(AggregateFunction::Count, a)
     }),
     pure(
         "sum",

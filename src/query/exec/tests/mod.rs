@@ -2,6 +2,7 @@
 
 mod closures;
 mod joins;
+mod language;
 mod limits;
 mod operators;
 mod store;
