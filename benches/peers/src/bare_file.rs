@@ -86,7 +86,7 @@ impl BareFile {
     }
 
     /// Records on the disk.
-    pub fn appended(&self) -> u64 {
+    pub fn records(&self) -> u64 {
         self.state.lock().durable
     }
 }

@@ -219,7 +219,7 @@ impl Commits for BareFile {
     }
 
     fn count(&self) -> Result<u64> {
-        Ok(self.appended())
+        Ok(self.records())
     }
 }
 

@@ -17,6 +17,8 @@ pub fn run(settings: &Settings, report: &mut Report) -> Result<()> {
     let items = Items::new(settings.objects, settings.seed);
     let mut peers = load_all(&settings.directory("read")?, &items, &settings.only)?;
     let values: Vec<i64> = items.keys().map(|key| items.value(key)).collect();
+    let others: Vec<_> = peers.iter().flat_map(|peer| peer.other_ways()).collect();
+    peers.extend(others);
     peers.retain(|peer| holds(peer.as_ref(), &items, &values));
     for (name, reads) in works(&items, settings.seed) {
         let measured = measure(name, &reads, &items, &mut peers, settings.rounds);

@@ -40,6 +40,11 @@ pub trait Peer {
     /// Replaces items, `batch` a transaction, none of which waits for the disk.
     fn overwrite(&mut self, changes: &[Change], batch: usize) -> Result<()>;
 
+    /// The same store read in other ways, as peers of their own.
+    fn other_ways(&self) -> Vec<Box<dyn Peer>> {
+        Vec::new()
+    }
+
     /// The digest of all it holds.
     fn digest(&self) -> Result<u64>;
 }

@@ -9,12 +9,23 @@ use serde_bytes::{ByteBuf, Bytes};
 
 use super::{Change, OLIVINE, Peer, Reads, Session};
 use crate::data::{HEAD, Items, digest, next_of, value_of};
+use crate::oql;
 
 /// A database with the class `Item`.
 #[derive(Debug)]
 pub struct Olivine {
     database: Database,
     keys: Keys,
+    way: Way,
+}
+
+/// How one attribute of an object is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// `Snapshot::get` with a struct that has only this attribute.
+    Struct,
+    /// `Snapshot::stored`, then the attribute by its name, as a value.
+    Stored,
 }
 
 /// The class, and an object of it in full.
@@ -102,6 +113,7 @@ impl Olivine {
         Ok(Olivine {
             database,
             keys: Keys { first },
+            way: Way::Struct,
         })
     }
 
@@ -172,9 +184,46 @@ impl Session for Reading {
     }
 }
 
+/// The same, attribute by attribute.
+struct StoredReading(Reading);
+
+impl StoredReading {
+    fn attribute(&self, key: u64, name: &str) -> Result<olivine::Value> {
+        let reference: Ref<Item> = self.0.keys.reference(key)?;
+        match self.0.snapshot.stored(reference)? {
+            Some(item) => Ok(item.get(name)?),
+            None => bail!("no item {key}"),
+        }
+    }
+}
+
+impl Session for StoredReading {
+    fn value(&mut self, key: u64) -> Result<i64> {
+        let value = self.attribute(key, "value")?.as_int();
+        value.ok_or_else(|| anyhow!("the value of item {key} is no number"))
+    }
+
+    fn next(&mut self, key: u64) -> Result<u64> {
+        let next = self.attribute(key, "next")?.as_reference();
+        let next = next.ok_or_else(|| anyhow!("the next of item {key} is no reference"))?;
+        Ok(self.0.keys.key(Ref::from_oid(next)))
+    }
+}
+
 impl Peer for Olivine {
     fn name(&self) -> &'static str {
-        OLIVINE
+        match self.way {
+            Way::Struct => OLIVINE,
+            Way::Stored => "Olivine, stored.get",
+        }
+    }
+
+    fn other_ways(&self) -> Vec<Box<dyn Peer>> {
+        vec![Box::new(Olivine {
+            database: self.database.clone(),
+            keys: self.keys,
+            way: Way::Stored,
+        })]
     }
 
     fn share(&self) -> usize {
@@ -182,15 +231,22 @@ impl Peer for Olivine {
     }
 
     fn read(&self, reads: &Reads) -> Result<u64> {
-        reads.run(&mut Reading {
+        let reading = Reading {
             snapshot: self.database.snapshot(),
             keys: self.keys,
-        })
+        };
+        match self.way {
+            Way::Struct => reads.run(&mut { reading }),
+            Way::Stored => reads.run(&mut StoredReading(reading)),
+        }
     }
 
     fn count_above(&self, bound: i64) -> Result<u64> {
-        let _ = bound;
-        bail!("queries come next")
+        let text = "select count(*) from Item where value > $1";
+        match oql::numbers(&self.database.snapshot(), text, (bound,))?.as_slice() {
+            [count] => Ok(count.unsigned_abs()),
+            other => bail!("a count gave {} rows", other.len()),
+        }
     }
 
     fn overwrite(&mut self, changes: &[Change], batch: usize) -> Result<()> {

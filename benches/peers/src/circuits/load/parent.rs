@@ -172,7 +172,7 @@ fn compare(options: &LoadOptions, objects: u64, watched: &Watched, found: &Found
         watched.acknowledged,
         found.count
     );
-    let whole = found.count % options.batch == 0 || found.count == objects;
+    let whole = found.count.is_multiple_of(options.batch) || found.count == objects;
     ensure!(
         whole,
         "{} accounts are no whole number of transactions",
