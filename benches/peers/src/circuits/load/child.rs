@@ -19,7 +19,7 @@ pub struct ChildOptions {
     pub path: PathBuf,
     /// Accounts to make.
     #[arg(long)]
-    pub objects: u64,
+    pub accounts: u64,
     /// Accounts a transaction.
     #[arg(long)]
     pub batch: u64,
@@ -48,8 +48,8 @@ pub fn load(options: &ChildOptions) -> Result<()> {
     }
     let database = create(&options.path)?;
     let mut number = 0;
-    while number < options.objects {
-        let end = (number + options.batch).min(options.objects);
+    while number < options.accounts {
+        let end = (number + options.batch).min(options.accounts);
         let mut transaction = begin_buffered(&database)?;
         for number in number..end {
             transaction.insert(&account(number))?;

@@ -71,7 +71,7 @@ pub fn run(options: &LoadOptions, objects: u64, directory: &Path, report: &mut R
 fn watch(options: &LoadOptions, path: &Path, sqlite: bool, objects: u64) -> Result<Watched> {
     let mut command = Command::new(std::env::current_exe()?);
     command.arg("load-child").arg("--path").arg(path);
-    command.args(["--objects", &objects.to_string()]);
+    command.args(["--accounts", &objects.to_string()]);
     command.args([
         "--batch",
         &options.batch.to_string(),

@@ -18,8 +18,8 @@ pub fn load(options: &ChildOptions) -> Result<()> {
          create index by_balance on account(balance);",
     )?;
     let mut number = 0;
-    while number < options.objects {
-        let end = (number + options.batch).min(options.objects);
+    while number < options.accounts {
+        let end = (number + options.batch).min(options.accounts);
         let transaction = connection.unchecked_transaction()?;
         {
             let mut insert = transaction
