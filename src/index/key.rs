@@ -284,7 +284,7 @@ mod tests {
     use std::cmp::Ordering;
 
     use super::*;
-    use crate::object::arbitrary::{Random, near_numbers, value};
+    use crate::object::arbitrary_tests::{Random, near_numbers, value};
 
     fn key(value: &Value, descending: bool) -> Vec<u8> {
         let mut key = Vec::new();

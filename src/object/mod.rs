@@ -1,7 +1,7 @@
 //! Objects: identity, values and their one total order, and how both are written as bytes.
 
 #[cfg(test)]
-pub(crate) mod arbitrary;
+pub(crate) mod arbitrary_tests;
 pub mod codec;
 mod coerce;
 mod dynamic;

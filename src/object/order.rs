@@ -183,7 +183,7 @@ impl Hash for Value {
 mod tests {
     use std::hash::{BuildHasher, RandomState};
 
-    use super::super::arbitrary::{Random, near_numbers, number, value};
+    use super::super::arbitrary_tests::{Random, near_numbers, number, value};
     use super::super::number::power_of_ten;
     use super::*;
     use crate::object::{Date, Decimal, Oid, Time};

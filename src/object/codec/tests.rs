@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::super::arbitrary::{Random, a_type, int, value_of};
+use super::super::arbitrary_tests::{Random, a_type, int, value_of};
 use super::super::layout::{Layout, Slot};
 use super::super::{ClassId, Oid, Type, Value};
 use super::*;

@@ -450,7 +450,7 @@ fn what_cannot_come_back_as_it_was_is_refused() {
 
 #[test]
 fn damaged_bytes_never_panic_and_never_become_a_struct_silently() {
-    use crate::object::arbitrary::Random;
+    use crate::object::arbitrary_tests::Random;
     let mut random = Random::new("bridge damage");
     let layout = layout::<Everything>();
     let body = to_body(&everything(), &layout).unwrap();
