@@ -87,7 +87,9 @@ impl<'a> Binder<'a> {
         ] = arguments
         {
             let rows = self.collection(only)?;
-            if let Ok((function, r#type)) = function::resolve(&name.text, &[rows.r#type.clone()], name.span) {
+            if let Ok((function, r#type)) =
+                function::resolve(&name.text, std::slice::from_ref(&rows.r#type), name.span)
+            {
                 return Ok(self.called(function, name, vec![rows], r#type, span));
             }
         }

@@ -21,6 +21,8 @@ mod types;
 mod write;
 
 #[cfg(test)]
+pub(super) mod fixture;
+#[cfg(test)]
 mod tests;
 
 pub use binder::{bind_statement, bind_value};

@@ -159,6 +159,7 @@ impl<'a> Binder<'a> {
     /// A named root, or the extent of a class as a set.
     fn root_or_class(&mut self, name: &ast::Name) -> Bound<Option<Expression>> {
         if let Some(root) = self.catalog.names.get(&name.text) {
+            self.uses_names = true;
             let r#type = type_of(&root.value, self.catalog);
             let kind = ExpressionKind::Constant(root.value.clone());
             return Ok(Some(Expression::new(kind, r#type, name.span)));
@@ -274,6 +275,10 @@ impl<'a> Binder<'a> {
                 name.text
             ));
         }
+        if let Some(hint) = self.range_with(&name.text) {
+            let message = format!("nothing here is called {}", name.text);
+            return QueryError::new(QueryErrorCode::UnknownName, name.span, message).hint(hint);
+        }
         let attributes = class
             .iter()
             .flat_map(|class| class.attributes.iter())
@@ -303,6 +308,26 @@ impl<'a> Binder<'a> {
         };
         let error = QueryError::new(QueryErrorCode::UnknownName, name.span, message);
         suggest(error, &name.text, attributes.chain(variables).chain(roots))
+    }
+
+    /// Which of several ranges of the innermost query has the attribute, as a hint.
+    fn range_with(&mut self, attribute: &str) -> Option<String> {
+        let ranges = self
+            .innermost()
+            .map(|scope| scope.ranges.clone())
+            .unwrap_or_default();
+        let has = |range: &&super::scope::RangeVariable| match &range.column.r#type {
+            Type::Reference(class) => self
+                .catalog
+                .class(class)
+                .is_some_and(|class| class.attribute(attribute).is_some()),
+            _ => false,
+        };
+        let range = ranges.iter().find(has).filter(|_| ranges.len() > 1)?;
+        let variable = range.name.as_deref().unwrap_or("x");
+        Some(format!(
+            "with several ranges an attribute needs a variable: {variable}.{attribute}"
+        ))
     }
 
     /// A subclass of `class` that has the attribute.

@@ -8,7 +8,7 @@ pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) ->
         .map(|candidate| (distance(name, candidate), candidate))
         .filter(|(distance, candidate)| {
             let longer = length.max(candidate.chars().count());
-            *distance <= longer.div_ceil(3) && *distance < longer
+            *distance <= (longer / 3).max(1) && *distance < longer
         })
         .min()
         .map(|(_, candidate)| candidate)

@@ -13,9 +13,9 @@ use crate::query::plan::{Column, Expression, ExpressionKind, JoinKind, Plan, Que
 /// What a range is over.
 enum Source {
     /// A plan that does not depend on the ranges before, and its column.
-    Independent(Plan, Column),
+    Independent(Box<Plan>, Column),
     /// A collection that may depend on the ranges before.
-    Collection(Expression, Column),
+    Collection(Box<Expression>, Column),
 }
 
 impl<'a> Binder<'a> {
@@ -40,11 +40,11 @@ impl<'a> Binder<'a> {
     }
 
     fn source(&mut self, range: &'a ast::Range) -> Bound<Source> {
-        if let ExprKind::Name(name) = &range.source.kind {
-            if range.only || self.catalog.class(&name.text).is_some() {
-                let (plan, column) = self.extent(name, range.variable.as_ref(), range.only)?;
-                return Ok(Source::Independent(plan, column));
-            }
+        if let ExprKind::Name(name) = &range.source.kind
+            && (range.only || self.catalog.class(&name.text).is_some())
+        {
+            let (plan, column) = self.extent(name, range.variable.as_ref(), range.only)?;
+            return Ok(Source::Independent(Box::new(plan), column));
         }
         let collection = self.range_collection(&range.source)?;
         let name = match &range.variable {
@@ -54,14 +54,17 @@ impl<'a> Binder<'a> {
         if let Some(query) = Self::independent_query(&collection) {
             let query = query.clone();
             let column = self.column(name, row_type(&query));
-            return Ok(Source::Independent(rows_as_column(query, &column), column));
+            return Ok(Source::Independent(
+                Box::new(rows_as_column(query, &column)),
+                column,
+            ));
         }
         let member = self.member_of(&collection)?;
         if let Type::Map(..) = collection.r#type {
             return Err(type_error(range.source.span, "a map is no range"));
         }
         let column = self.column(name, member);
-        Ok(Source::Collection(collection, column))
+        Ok(Source::Collection(Box::new(collection), column))
     }
 
     fn range_collection(&mut self, source: &'a ast::Expr) -> Bound<Expression> {
@@ -118,10 +121,10 @@ fn joined(before: Option<Plan>, source: Source, join: Join, on: Option<Expressio
     let left_join = join == Join::Left;
     match source {
         Source::Independent(plan, _) => match before {
-            None => filtered(plan, on),
+            None => filtered(*plan, on),
             Some(left) => Plan::Join {
                 left: Box::new(left),
-                right: Box::new(plan),
+                right: plan,
                 kind: if left_join {
                     JoinKind::Left
                 } else {
@@ -135,7 +138,7 @@ fn joined(before: Option<Plan>, source: Source, join: Join, on: Option<Expressio
             let iterate = Plan::Iterate {
                 input: Box::new(before.unwrap_or(Plan::Unit)),
                 column,
-                collection,
+                collection: *collection,
                 outer: left_join,
                 on,
             };

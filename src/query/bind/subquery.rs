@@ -2,7 +2,7 @@
 
 use super::binder::{Binder, Bound};
 use super::types::{comparable, type_error};
-use crate::error::Span;
+use crate::error::{QueryError, QueryErrorCode, Span};
 use crate::object::Type;
 use crate::query::ast;
 use crate::query::plan::{Comparison, Expression, ExpressionKind, Query, ResultKind, SubqueryForm};
@@ -30,6 +30,7 @@ impl<'a> Binder<'a> {
     /// `element(query)`
     pub(super) fn element_of_any_width(&mut self, query: &'a ast::Query, span: Span) -> Bound<Expression> {
         let query = self.query(query)?;
+        check_labels(&query, span)?;
         self.element_query(query, span)
     }
 
@@ -41,7 +42,9 @@ impl<'a> Binder<'a> {
 
     /// A query where a collection is needed: its rows.
     pub(super) fn subquery_rows(&mut self, query: &'a ast::Query, span: Span) -> Bound<Expression> {
+        let labelled = query.span;
         let query = self.query(query)?;
+        check_labels(&query, labelled)?;
         let row = row_type(&query);
         let r#type = match query.kind {
             ResultKind::Set => Type::set(row),
@@ -111,6 +114,19 @@ impl<'a> Binder<'a> {
             _ => None,
         }
     }
+}
+
+/// Refuses two labels of one name where the row becomes a struct.
+fn check_labels(query: &Query, span: Span) -> Bound<()> {
+    for (position, output) in query.outputs.iter().enumerate() {
+        let mut before = query.outputs.iter().take(position);
+        if before.any(|other| other.label == output.label) {
+            let message = format!("the subquery has the label {} twice", output.label);
+            return Err(QueryError::new(QueryErrorCode::Duplicate, span, message)
+                .hint("give one another label with as"));
+        }
+    }
+    Ok(())
 }
 
 /// The type of a row of a query: of its one value, or a struct of its outputs.

@@ -42,7 +42,7 @@ impl<'a> Binder<'a> {
                 let names = attributes;
                 let attributes = self.targets(&class, names)?;
                 let query = self.insert_query(&class, &attributes, query)?;
-                (attributes, InsertSource::Query(query))
+                (attributes, InsertSource::Query(Box::new(query)))
             }
         };
         let target = self.column(class.name.clone(), Type::Reference(class.name.clone()));

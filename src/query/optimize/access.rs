@@ -5,7 +5,7 @@
 
 use super::conjunction::split;
 use super::rule::Context;
-use crate::catalog::{Class, Index, IndexKind};
+use crate::catalog::{Class, Component, Index, IndexKind};
 use crate::object::{ClassId, Type, Value};
 use crate::query::plan::{
     Access, Column, ColumnId, Comparison, Equal, Expression, ExpressionKind, IndexKey, Plan, SubqueryForm,
@@ -203,7 +203,6 @@ impl Matched {
     }
 
     fn rows(&self, index: &Index, whole: bool, target: &Target, context: &Context<'_>) -> f64 {
-        const EQUAL: f64 = 0.05;
         let all: f64 = target
             .classes
             .iter()
@@ -219,14 +218,19 @@ impl Matched {
                 .matches(index.id, components)
                 .map(|rows| rows as f64)
         };
-        let guess = |components: usize| all * EQUAL.powi(i32::try_from(components).unwrap_or(1));
+        let guess = |components: usize| {
+            let shares = index.components.iter().take(components);
+            all * shares
+                .map(|component| share(index, component, context))
+                .product::<f64>()
+        };
         let before = match equal {
             0 => all,
             _ => known(equal).unwrap_or_else(|| guess(equal)),
         };
         let rows = match (&self.access.among, &self.access.lower, &self.access.upper) {
             (Some(values), ..) => {
-                let each = known(equal.saturating_add(1)).unwrap_or(before * EQUAL);
+                let each = known(equal.saturating_add(1)).unwrap_or_else(|| guess(equal.saturating_add(1)));
                 let each = if index.kind == IndexKind::Unique {
                     each.min(1.0)
                 } else {
@@ -240,6 +244,29 @@ impl Matched {
         };
         rows.max(1.0)
     }
+}
+
+/// The share of objects with one value of a component, where nothing is known: of references, one in as many as there
+/// are objects to refer to.
+fn share(index: &Index, component: &Component, context: &Context<'_>) -> f64 {
+    const UNKNOWN: f64 = 0.05;
+    let [attribute] = component.path.as_slice() else {
+        return UNKNOWN;
+    };
+    let class = context.catalog.classes.get(&index.class);
+    let attribute = class.and_then(|class| class.attribute(attribute));
+    let Some(Type::Reference(target)) = attribute.map(|attribute| &attribute.r#type) else {
+        return UNKNOWN;
+    };
+    let Some(target) = context.catalog.class(target) else {
+        return UNKNOWN;
+    };
+    let targets: f64 = target
+        .family
+        .iter()
+        .map(|class| context.estimates.extent(*class) as f64)
+        .sum();
+    1.0 / targets.max(1.0)
 }
 
 fn how_many(values: &[(Expression, bool)]) -> f64 {
@@ -466,7 +493,8 @@ fn bounds(condition: &Expression, object: ColumnId, path: &[&str]) -> Option<Bou
             ignore_case: false,
         } if is_path(value, object, path) => {
             let prefix = pattern.prefix()?;
-            let text = |text: &str| Expression::constant(Value::String(text.into()), Type::String);
+            let text =
+                |text: &str| Expression::constant(Value::String(std::sync::Arc::from(text)), Type::String);
             Some(Bounds {
                 lower: Some((text(prefix), true)),
                 upper: after(prefix).map(|after| (text(&after), false)),

@@ -1,5 +1,6 @@
 //! About how many rows a plan yields. Only for comparing plans; guesses where nothing is known.
 
+use super::access::{choose, filtered_extent, without};
 use super::conjunction::split;
 use super::rule::Context;
 use crate::object::Value;
@@ -28,12 +29,7 @@ pub(super) fn rows(plan: &Plan, context: &Context<'_>) -> f64 {
         }
         Plan::Objects { references, .. } => references.len() as f64,
         Plan::Iterate { input, .. } => 4.0 * rows(input, context),
-        Plan::Filter { input, predicate } => {
-            let conditions = split(predicate.clone());
-            conditions.iter().fold(rows(input, context), |rows, condition| {
-                rows * selectivity(condition)
-            })
-        }
+        Plan::Filter { input, predicate } => filtered(plan, input, predicate, context),
         Plan::Join {
             left, right, kind, ..
         }
@@ -68,6 +64,20 @@ pub(super) fn rows(plan: &Plan, context: &Context<'_>) -> f64 {
         | Plan::Project { input, .. } => rows(input, context),
         Plan::SetOperation { left, right, .. } => rows(&left.0, context) + rows(&right.0, context),
     }
+}
+
+/// The rows of a filter: those of the best index for its conditions, where there is one.
+fn filtered(plan: &Plan, input: &Plan, predicate: &Expression, context: &Context<'_>) -> f64 {
+    let found = filtered_extent(plan).and_then(|(target, conditions)| {
+        let choice = choose(&target, &conditions, context)?;
+        Some((choice.rows, without(conditions, &choice.done)))
+    });
+    let (rows, rest) = match found {
+        Some(found) => found,
+        None => (rows(input, context), split(predicate.clone())),
+    };
+    rest.iter()
+        .fold(rows, |rows, condition| rows * selectivity(condition))
 }
 
 fn joined(kind: JoinKind, left: f64, right: f64, keys: usize) -> f64 {

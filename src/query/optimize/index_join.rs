@@ -140,7 +140,12 @@ impl Join {
         if !choice.served.iter().any(|place| *place < keys) {
             return None;
         }
-        let cost = LOOKED_UP + choice.rows * FOUND;
+        // A semi or anti join stops at the first partner.
+        let partners = match self.kind {
+            JoinKind::Inner | JoinKind::Left => choice.rows,
+            JoinKind::Semi | JoinKind::Anti => choice.rows.min(2.0),
+        };
+        let cost = LOOKED_UP + partners * FOUND;
         let own = own
             .iter()
             .enumerate()

@@ -6,7 +6,7 @@ use super::conjunction::filtered;
 use super::rule::{Context, Rule, bottom_up};
 use crate::catalog::{Component, Index, IndexKind};
 use crate::object::Value;
-use crate::query::plan::{Access, ColumnId, Expression, NullsOrder, Plan, SortKey};
+use crate::query::plan::{Access, ColumnId, Expression, IndexKey, NullsOrder, Plan, SortKey};
 use crate::read::Direction;
 
 pub(super) struct IndexOrder;
@@ -59,16 +59,75 @@ fn scan_in_order(plan: &Plan, keys: &[SortKey], context: &Context<'_>) -> Option
             ..
         } if !key.multiple => {
             let index = context.catalog.indexes.get(&key.id)?;
-            let components = index.components.get(access.equal.len()..)?;
-            let wanted = order(keys, components, column.id)?;
+            let equal = access.equal.len();
+            let (key, wanted) = match order(keys, index.components.get(equal..)?, column.id) {
+                Some(wanted) => (key.clone(), wanted),
+                None => longer_index(plan, index, keys, context)?,
+            };
             let mut ordered = plan.clone();
-            if let Plan::IndexScan { direction, .. } = &mut ordered {
+            if let Plan::IndexScan { direction, index, .. } = &mut ordered {
                 *direction = wanted;
+                *index = key;
             }
             Some(ordered)
         }
         _ => None,
     }
+}
+
+/// Another index that begins with the components that a scan has equal, and goes on in the order of the keys.
+fn longer_index(
+    scan: &Plan,
+    scanned: &Index,
+    keys: &[SortKey],
+    context: &Context<'_>,
+) -> Option<(IndexKey, Direction)> {
+    let Plan::IndexScan {
+        column,
+        class,
+        classes,
+        access,
+        ..
+    } = scan
+    else {
+        return None;
+    };
+    if access.among.is_some() || access.lower.is_some() || access.upper.is_some() {
+        return None;
+    }
+    let target = Target {
+        column: column.clone(),
+        class: class.clone(),
+        classes: classes.clone(),
+    };
+    let equal = scanned.components.get(..access.equal.len())?;
+    let begins = |index: &&Index| {
+        let first = index.components.get(..equal.len());
+        first.is_some_and(|first| first.iter().zip(equal).all(|(a, b)| a.path == b.path))
+    };
+    sorted_indexes(context)
+        .into_iter()
+        .filter(begins)
+        .find_map(|index| {
+            let key = complete_index(index, &target, context)?;
+            let direction = order(keys, index.components.get(equal.len()..)?, column.id)?;
+            Some((key, direction))
+        })
+}
+
+fn sorted_indexes<'c>(context: &Context<'c>) -> Vec<&'c Index> {
+    let mut indexes: Vec<&Index> = context.catalog.indexes.values().map(|index| &**index).collect();
+    indexes.sort_by_key(|index| index.id);
+    indexes
+}
+
+/// The index, if it can be read in order and has every object of the target exactly once.
+fn complete_index(index: &Index, target: &Target, context: &Context<'_>) -> Option<IndexKey> {
+    let complete = index.kind != IndexKind::Unique || without_nil(index, context);
+    if !usable(index, target, context) || !index.ordered || !index.steps.is_empty() || !complete {
+        return None;
+    }
+    index_key(index, context).filter(|key| !key.multiple)
 }
 
 /// The direction in which these components of an index have the order of the keys.
@@ -123,20 +182,14 @@ fn extent_in_order(
     if wanted as f64 / share.max(1e-9) > rows(&all, context) / 8.0 {
         return None;
     }
-    let mut indexes: Vec<&Index> = context.catalog.indexes.values().map(|index| &**index).collect();
-    indexes.sort_by_key(|index| index.id);
-    let scan = indexes
+    let scan = sorted_indexes(context)
         .into_iter()
         .find_map(|index| whole_index(index, keys, &target, context))?;
     Some(filtered(scan, conditions))
 }
 
 fn whole_index(index: &Index, keys: &[SortKey], target: &Target, context: &Context<'_>) -> Option<Plan> {
-    let complete = index.kind != IndexKind::Unique || without_nil(index, context);
-    if !usable(index, target, context) || !index.ordered || !index.steps.is_empty() || !complete {
-        return None;
-    }
-    let key = index_key(index, context).filter(|key| !key.multiple)?;
+    let key = complete_index(index, target, context)?;
     let direction = order(keys, &index.components, target.column.id)?;
     Some(Plan::IndexScan {
         column: target.column.clone(),

@@ -1,6 +1,6 @@
 //! Predicate pushdown: each condition goes to the lowest node whose rows have what it needs.
 
-use super::conjunction::{all, filtered, ids, split, uses};
+use super::conjunction::{all, filtered, ids, split, unfiltered, uses};
 use super::rule::{Context, Rule, bottom_up};
 use crate::query::plan::{Column, Expression, JoinKind, Plan};
 
@@ -24,10 +24,7 @@ impl Rule for Pushdown {
 /// The rows of `plan` for which `condition` holds, with the condition as low as it can be.
 fn push(plan: Plan, condition: Expression) -> Plan {
     match plan {
-        Plan::Filter { input, predicate } => {
-            let pushed = push(*input, condition);
-            filtered(pushed, split(predicate))
-        }
+        Plan::Filter { .. } => push_past_filter(plan, condition),
         Plan::Join {
             left,
             right,
@@ -45,6 +42,18 @@ fn push(plan: Plan, condition: Expression) -> Plan {
         },
         Plan::Group { .. } => push_below_group(plan, condition),
         other => filtered(other, vec![condition]),
+    }
+}
+
+/// Past the conditions that are already there; what cannot go further stays after them.
+fn push_past_filter(plan: Plan, condition: Expression) -> Plan {
+    let (base, mut conditions) = unfiltered(plan);
+    match push(base, condition) {
+        Plan::Filter { input, predicate } => {
+            conditions.extend(split(predicate));
+            filtered(*input, conditions)
+        }
+        pushed => filtered(pushed, conditions),
     }
 }
 

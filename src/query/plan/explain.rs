@@ -344,19 +344,27 @@ impl fmt::Display for SortKey {
 }
 
 fn keys_wanted(f: &mut fmt::Formatter<'_>, index: &IndexKey, access: &Access) -> fmt::Result {
-    let mut components = index.components.iter();
+    let mut components = index
+        .components
+        .iter()
+        .map(|component| component.trim_end_matches(" desc"));
     let mut conditions = Vec::new();
     for equal in &access.equal {
-        let component = components.next().map_or("", |component| &**component);
+        let component = components.next().unwrap_or_default();
         conditions.push(match equal {
             Equal::Value(value) => format!("{component} = {value}"),
             Equal::Nil => format!("{component} is nil"),
         });
     }
-    let next = components.next().map_or("", |component| &**component);
+    let next = components.next().unwrap_or_default();
     if let Some(among) = &access.among {
-        let values: Vec<&Expression> = among.iter().map(|(value, _)| value).collect();
-        conditions.push(format!("{next} in ({})", Joined(&values, ", ")));
+        match among.as_slice() {
+            [(collection, true)] => conditions.push(format!("{next} in {collection}")),
+            several => {
+                let values: Vec<&Expression> = several.iter().map(|(value, _)| value).collect();
+                conditions.push(format!("{next} in ({})", Joined(&values, ", ")));
+            }
+        }
     }
     if let Some((lower, inclusive)) = &access.lower {
         conditions.push(format!("{next} {} {lower}", if *inclusive { ">=" } else { ">" }));

@@ -17,6 +17,8 @@ pub struct Statement {
     /// Its parameters, in the order of their first use: names without `$`, and the types expected (`any` where
     /// nothing is known).
     pub parameters: Vec<(Arc<str>, Type)>,
+    /// Whether it holds values of named roots: then it serves only the very catalog it was bound with.
+    pub uses_names: bool,
     /// One more than the largest column number.
     pub columns: u32,
 }
@@ -90,7 +92,7 @@ pub enum InsertSource {
     /// Rows of expressions without columns, one expression a slot.
     Rows(Vec<Vec<Expression>>),
     /// The rows of a query, one output a slot; it is read to its end before the first object is created.
-    Query(Query),
+    Query(Box<Query>),
 }
 
 /// `update`: the plan is read to its end, with all new values evaluated over the old state, before the first object
