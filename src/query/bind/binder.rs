@@ -79,8 +79,6 @@ pub(super) struct Binder<'a> {
     pub parameters: Vec<(Arc<str>, Type)>,
     /// The scopes around the place that is bound, innermost last.
     pub scopes: Vec<Scope<'a>>,
-    /// Whether a named root was met.
-    pub uses_names: bool,
     columns: u32,
     subqueries: u32,
 }
@@ -95,7 +93,6 @@ impl<'a> Binder<'a> {
             given,
             parameters: Vec::new(),
             scopes: Vec::new(),
-            uses_names: false,
             columns: 0,
             subqueries: 0,
         }
@@ -106,7 +103,6 @@ impl<'a> Binder<'a> {
             change,
             explain: false,
             parameters: self.parameters,
-            uses_names: self.uses_names,
             columns: self.columns,
         }
     }

@@ -159,7 +159,6 @@ impl<'a> Binder<'a> {
     /// A named root, or the extent of a class as a set.
     fn root_or_class(&mut self, name: &ast::Name) -> Bound<Option<Expression>> {
         if let Some(root) = self.catalog.names.get(&name.text) {
-            self.uses_names = true;
             let r#type = type_of(&root.value, self.catalog);
             let kind = ExpressionKind::Constant(root.value.clone());
             return Ok(Some(Expression::new(kind, r#type, name.span)));

@@ -226,14 +226,26 @@ fn test(f: &mut fmt::Formatter<'_>, kind: &ExpressionKind) -> fmt::Result {
         K::InCollection { value, collection } => {
             write!(f, "{} in {}", Operand(value, 5), Operand(collection, 5))
         }
-        K::Like {
+        K::Like { .. } | K::LikeDynamic { .. } => like(f, kind),
+        K::IsNil(value) => write!(f, "{} is nil", Operand(value, 5)),
+        K::IsEmpty(value) => write!(f, "{} is empty", Operand(value, 5)),
+        K::IsDangling(value) => write!(f, "{} is dangling", Operand(value, 5)),
+        K::IsClass { value, class, .. } => write!(f, "{} is {class}", Operand(value, 5)),
+        _ => Ok(()),
+    }
+}
+
+fn like(f: &mut fmt::Formatter<'_>, kind: &ExpressionKind) -> fmt::Result {
+    let word = |ignore_case: bool| if ignore_case { "ilike" } else { "like" };
+    match kind {
+        ExpressionKind::Like {
             value,
             pattern,
             ignore_case,
         } => {
-            write!(f, "{} {} {pattern}", Operand(value, 5), like(*ignore_case))
+            write!(f, "{} {} {pattern}", Operand(value, 5), word(*ignore_case))
         }
-        K::LikeDynamic {
+        ExpressionKind::LikeDynamic {
             value,
             pattern,
             escape,
@@ -243,7 +255,7 @@ fn test(f: &mut fmt::Formatter<'_>, kind: &ExpressionKind) -> fmt::Result {
                 f,
                 "{} {} {}",
                 Operand(value, 5),
-                like(*ignore_case),
+                word(*ignore_case),
                 Operand(pattern, 5)
             )?;
             match escape {
@@ -251,16 +263,8 @@ fn test(f: &mut fmt::Formatter<'_>, kind: &ExpressionKind) -> fmt::Result {
                 None => Ok(()),
             }
         }
-        K::IsNil(value) => write!(f, "{} is nil", Operand(value, 5)),
-        K::IsEmpty(value) => write!(f, "{} is empty", Operand(value, 5)),
-        K::IsDangling(value) => write!(f, "{} is dangling", Operand(value, 5)),
-        K::IsClass { value, class, .. } => write!(f, "{} is {class}", Operand(value, 5)),
         _ => Ok(()),
     }
-}
-
-fn like(ignore_case: bool) -> &'static str {
-    if ignore_case { "ilike" } else { "like" }
 }
 
 /// `x in (1, 2, ... 998 more)`: a plan stays readable with a million members.

@@ -6,8 +6,8 @@ use super::expression::{Column, Expression, Slots};
 use super::node::Plan;
 use crate::object::{ClassId, Type};
 
-/// A bound statement: owned, and free of the values of its parameters, so that it can be kept and run again as long
-/// as the catalog has the same version.
+/// A bound statement: owned, and free of the values of its parameters, so that it can be kept and run again over
+/// the very catalog it was bound with (it holds the values of named roots).
 #[derive(Debug, Clone)]
 pub struct Statement {
     /// What it does.
@@ -17,8 +17,6 @@ pub struct Statement {
     /// Its parameters, in the order of their first use: names without `$`, and the types expected (`any` where
     /// nothing is known).
     pub parameters: Vec<(Arc<str>, Type)>,
-    /// Whether it holds values of named roots: then it serves only the very catalog it was bound with.
-    pub uses_names: bool,
     /// One more than the largest column number.
     pub columns: u32,
 }

@@ -172,6 +172,11 @@ fn operands_of_wrong_types_are_refused() {
         "like needs strings",
         "",
     );
+}
+
+#[test]
+fn postfix_expressions_and_results_of_wrong_types_are_refused() {
+    let wrong = QueryErrorCode::Type;
     refused(
         "select f from Person p, f in p.boss",
         wrong,

@@ -142,10 +142,8 @@ fn parameters_get_the_types_their_places_expect() {
 }
 
 #[test]
-fn a_root_is_a_value_and_marks_the_statement() {
-    let bound = bind("ceo.name", &classes()).unwrap();
-    assert!(bound.uses_names);
-    assert!(!bind("Person#1.name", &classes()).unwrap().uses_names);
+fn a_root_is_its_value() {
+    assert_eq!(projection("ceo.name"), "Project Person#1.name");
 }
 
 #[test]
