@@ -41,6 +41,11 @@ pub fn time<R>(work: impl FnOnce() -> R) -> (R, Taken) {
     (result, taken)
 }
 
+/// Processor time this process has used, in seconds.
+pub fn processor_time() -> f64 {
+    seconds(ClockId::ProcessCPUTime)
+}
+
 fn seconds(clock: ClockId) -> f64 {
     let time = clock_gettime(clock);
     time.tv_sec as f64 + time.tv_nsec as f64 * 1e-9

@@ -9,6 +9,7 @@ use olivine::Database;
 
 use super::accounts::{Account, account};
 use super::sqlite;
+use crate::measure::processor_time;
 use crate::peers::begin_buffered;
 
 /// What it is told.
@@ -66,7 +67,8 @@ pub fn load(options: &ChildOptions) -> Result<()> {
     tell("durable", number)?;
     let start = Instant::now();
     database.close()?;
-    tell("closed", start.elapsed().as_secs_f64())
+    tell("closed", start.elapsed().as_secs_f64())?;
+    tell("processor", processor_time())
 }
 
 fn create(path: &Path) -> Result<Database> {

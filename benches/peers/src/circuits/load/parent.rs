@@ -29,7 +29,7 @@ pub struct LoadOptions {
     #[arg(long)]
     pub kill_after: Option<u64>,
     /// Also loads SQLite with this many accounts (WAL, synchronous off), to compare; 0: not.
-    #[arg(long, default_value_t = 1_000_000)]
+    #[arg(long, default_value_t = 3_000_000)]
     pub sqlite: u64,
 }
 
@@ -43,6 +43,8 @@ struct Watched {
     /// Seconds until the last acknowledgement, and of closing.
     seconds: f64,
     closing: Option<f64>,
+    /// Seconds of processor time of the whole process, if it lived to tell.
+    processor: Option<f64>,
     /// The most of both that any sample showed.
     memory: Memory,
     /// Seconds to reach each million acknowledged.
@@ -129,6 +131,7 @@ fn listen(output: ChildStdout, child: &mut Child, kill_after: Option<u64>) -> Re
             }
             "durable" => watched.durable = number.parse()?,
             "closed" => watched.closing = Some(number.parse()?),
+            "processor" => watched.processor = Some(number.parse()?),
             _ => bail!("not understood: {line}"),
         }
         if kill_after.is_some_and(|count| watched.acknowledged >= count) {
@@ -202,6 +205,10 @@ fn tell(who: &str, watched: &Watched) {
         watched.memory.anonymous as f64 / MIB,
         watched.memory.peak_resident as f64 / MIB,
     );
+    if let Some(processor) = watched.processor {
+        let each = processor * 1e6 / watched.acknowledged as f64;
+        println!("  processor time {processor:.1} s, {each:.1} us an object");
+    }
     let millions: Vec<String> = watched
         .millions
         .iter()

@@ -6,6 +6,7 @@ use anyhow::Result;
 
 use super::accounts::account;
 use super::child::{ChildOptions, tell};
+use crate::measure::processor_time;
 use crate::peers::open_sqlite;
 
 /// Loads them, as [`super::child::load`] does.
@@ -35,5 +36,6 @@ pub fn load(options: &ChildOptions) -> Result<()> {
     }
     let start = Instant::now();
     connection.close().map_err(|(_, error)| error)?;
-    tell("closed", start.elapsed().as_secs_f64())
+    tell("closed", start.elapsed().as_secs_f64())?;
+    tell("processor", processor_time())
 }
