@@ -20,5 +20,5 @@ mod top_k;
 #[cfg(test)]
 mod tests;
 
-pub use estimates::{Estimates, ReaderEstimates};
+pub use estimates::ReaderEstimates;
 pub use rule::optimize;
