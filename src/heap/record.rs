@@ -3,12 +3,10 @@
 //! Header of 24 bytes (see `docs/storage-format.md`), then what the flags announce, then the stored body, padded to a
 //! multiple of 8. The header is read by every scan, so it holds only what every record has.
 
-use std::borrow::Cow;
-
 use super::fixed::{padded, put, u16_at, u32_at, u48, u48_at, u64_at};
 use super::position::Location;
 use crate::error::{Error, Result};
-use crate::object::{CommitNumber, Oid};
+use crate::object::{CommitNumber, Oid, RecordBody};
 
 /// Bytes of a record's header.
 pub(super) const RECORD_HEADER: usize = 24;
@@ -124,15 +122,15 @@ impl<'a> StoredRecord<'a> {
 
     /// The body, decompressed where it was compressed.
     #[inline]
-    pub(super) fn body(&self) -> Result<Cow<'a, [u8]>> {
+    pub(super) fn body(&self) -> Result<RecordBody<'a>> {
         if self.header.flags & !(TOMBSTONE | HAS_PREVIOUS) == 0 {
-            return Ok(Cow::Borrowed(self.stored));
+            return Ok(RecordBody::Borrowed(self.stored));
         }
         self.decompressed()
     }
 
     #[cold]
-    fn decompressed(&self) -> Result<Cow<'a, [u8]>> {
+    fn decompressed(&self) -> Result<RecordBody<'a>> {
         let unknown = self.header.flags & !KNOWN;
         if unknown != 0 {
             let text = format!("a record has the features {unknown:#x}, which this build does not read");
@@ -147,7 +145,7 @@ impl<'a> StoredRecord<'a> {
         }
         let mut body = vec![0; raw];
         match lz4_flex::block::decompress_into(compressed, &mut body) {
-            Ok(len) if len == raw => Ok(Cow::Owned(body)),
+            Ok(len) if len == raw => Ok(RecordBody::Shared(body.into())),
             _ => Err(damaged()),
         }
     }

@@ -4,7 +4,6 @@
 //! change after the view was taken may show in it; a reader goes from such a newer record back to the version it may
 //! see. So a view answers for every commit up to the one that was published when it was taken, and alike every time.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 
 use super::position::Location;
@@ -13,7 +12,7 @@ use super::segment::place;
 use super::segments::SegmentDirectory;
 use super::table::TableVersion;
 use crate::error::{Error, Result};
-use crate::object::{ClassId, CommitNumber, Oid, Record};
+use crate::object::{ClassId, CommitNumber, Oid, Record, RecordBody};
 
 /// The heap as of one moment. Owns what it reads from; every read is lock-free.
 #[derive(Debug, Clone)]
@@ -145,7 +144,7 @@ fn plain(oid: Oid, commit: CommitNumber, body: &[u8]) -> Record<'_> {
     Record {
         oid,
         commit,
-        body: Cow::Borrowed(body),
+        body: RecordBody::Borrowed(body),
     }
 }
 

@@ -32,7 +32,7 @@ pub use layout::{Layout, Slot};
 pub use members::{Entries, Fields, Members};
 pub(crate) use number::{Exact, floor_float, power_of_ten};
 pub use oid::{ClassId, CommitNumber, MAX_CLASS, MAX_SERIAL, Oid, SERIAL_BITS};
-pub use record::Record;
+pub use record::{Record, RecordBody};
 pub use reference::Ref;
 pub use time::{Date, Duration, Time, Timestamp};
 pub use types::Type;

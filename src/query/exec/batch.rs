@@ -4,8 +4,6 @@
 //! may be missing, as a fetch or an outer join yields them), or values. Filters do not move rows: they shrink the
 //! selection, an ascending list of row numbers. Everything borrowed lives as long as the reader (`'a`).
 
-use std::borrow::Cow;
-
 use crate::object::{Oid, Record, Value, ValueRef};
 use crate::query::plan::{Column, ColumnId};
 
@@ -186,10 +184,7 @@ impl<'a> Cells<'a> {
 
     /// Bytes of memory this column's cells hold.
     fn size(&self) -> usize {
-        let record = |record: &Record<'_>| match &record.body {
-            Cow::Borrowed(_) => size_of::<Object<'_>>(),
-            Cow::Owned(body) => size_of::<Object<'_>>().saturating_add(body.len()),
-        };
+        let record = |record: &Record<'_>| size_of::<Object<'_>>().saturating_add(record.body.held());
         match self {
             Cells::Records(records) => records.iter().map(record).sum(),
             Cells::Objects(objects) => objects
