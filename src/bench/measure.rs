@@ -58,7 +58,7 @@ pub struct Work {
     pub distinct: Option<u64>,
     /// A check over contents, if the operation gives one.
     pub check: Option<u64>,
-    /// Objects read or materialized.
+    /// Objects read, materialized or changed.
     pub objects: u64,
     /// Bytes of their stored bodies.
     pub bytes: u64,

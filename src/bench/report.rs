@@ -69,7 +69,7 @@ struct Throughput {
 }
 
 impl Measurement {
-    /// Objects/s and MB/s, or for queries queries/s and rows/s, when hot; for writes objects/s and MB/s too.
+    /// Objects/s and MB/s, or for queries queries/s and rows/s, when hot; for writes objects changed/s.
     fn throughput(&self) -> Throughput {
         let (things, others) = match self.kind {
             Kind::Query => (float(self.work.queries), float(self.work.rows)),
@@ -308,6 +308,7 @@ impl Measurement {
 fn throughput_json(kind: Kind, throughput: Throughput) -> Value {
     match kind {
         Kind::Query => json!({"queries_per_second": throughput.things, "rows_per_second": throughput.others}),
+        Kind::Write => json!({"objects_per_second": throughput.things}),
         _ => json!({"objects_per_second": throughput.things, "megabytes_per_second": throughput.others}),
     }
 }
@@ -320,6 +321,7 @@ fn first_unit(kind: Kind, things: f64) -> String {
 fn second_unit(kind: Kind, others: f64) -> String {
     match kind {
         Kind::Query => format!("{} rows", rate(others)),
+        Kind::Write => String::new(),
         _ => format!("{others:.1} MB"),
     }
 }

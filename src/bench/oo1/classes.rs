@@ -46,7 +46,14 @@ pub struct Forward {
     /// See [`Part::type`].
     pub r#type: String,
     /// See [`Part::to`].
-    pub to: Vec<Link>,
+    pub to: Vec<End>,
+}
+
+/// What a traversal decodes of a connection.
+#[derive(Debug, Deserialize)]
+pub struct End {
+    /// See [`Link::part`].
+    pub part: Ref<Part>,
 }
 
 /// What a reverse traversal decodes of a part.

@@ -47,15 +47,14 @@ pub fn change(
         }
     }
     work.distinct = Some(u64::try_from(changed.len()).unwrap_or(u64::MAX));
+    work.objects = work.count;
     Ok(work)
 }
 
 /// CU: T1, and then T2a over what it left in the caches.
 pub fn change_warm(tx: &mut Transaction, entry: &Entry, module: Ref<Module>) -> Result<Work> {
-    let read = traverse::traverse(tx, entry, module)?;
-    let mut work = change(tx, entry, module, Change::Swap, Extent::Root)?;
-    work.objects += read.objects;
-    Ok(work)
+    traverse::traverse(tx, entry, module)?;
+    change(tx, entry, module, Change::Swap, Extent::Root)
 }
 
 fn apply(tx: &mut Transaction, reference: Ref<AtomicPart>, change: Change) -> Result<()> {
@@ -84,7 +83,6 @@ pub fn replace_in_documents(
     for document in documents {
         let document = document.cast::<Text>();
         let text = tx.fetch(document)?.text;
-        work.objects += 1;
         if let Some(rest) = text.strip_prefix(from) {
             tx.update(
                 document,
@@ -96,6 +94,7 @@ pub fn replace_in_documents(
         }
     }
     work.distinct = Some(work.count);
+    work.objects = work.count;
     Ok(work)
 }
 
