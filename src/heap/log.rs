@@ -226,13 +226,17 @@ impl Log {
         }
     }
 
-    /// Lets nothing be written from now on; returns `error` itself.
+    /// Lets nothing be written from now on; returns `error`, but never as a full disk: that would promise that nothing
+    /// was kept, and what failed here may have reached the disk.
     fn refuse(&self, error: Error) -> Error {
         let _ = self.refusal.set(format!(
             "an earlier write to the log failed ({error}), so what is durable is unknown: \
              nothing is written any more; reading goes on; close the database and open it again"
         ));
-        error
+        match error {
+            Error::NoSpace { doing, source } => Error::Io { doing, source },
+            other => other,
+        }
     }
 
     /// Lets nothing be written from now on, because the database is closed.

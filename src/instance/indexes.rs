@@ -214,7 +214,11 @@ fn replay(
         return Ok(());
     }
     heap.replay(from, &mut |commit| {
-        let changes = decode_changes(commit.deltas)?;
+        // A commit that changes no index says nothing about them.
+        let changes = match commit.deltas {
+            [] => Vec::new(),
+            deltas => decode_changes(deltas)?,
+        };
         let wanted = |change: &IndexChange| {
             catalog.indexes.contains_key(&change.index)
                 && indexes
