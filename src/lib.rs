@@ -32,6 +32,20 @@ pub mod oql {
     pub use crate::query::{RESERVED, caret, needs_more, parse_query, parse_script, parse_statement};
 }
 
+/// What the tests of this crate need of it, and nobody else: a disk that fails on purpose.
+#[doc(hidden)]
+pub mod testing {
+    pub use crate::files::{Fault, FaultyDisk};
+
+    /// Opens the database on a faulty disk, or creates it there; its indexes lie in memory.
+    ///
+    /// # Errors
+    /// As [`Options::open`](crate::Options::open).
+    pub fn open_on(disk: &FaultyDisk) -> crate::Result<crate::Database> {
+        crate::Database::open_on(disk.clone())
+    }
+}
+
 pub use access::{Extent, Objects, StoredObject};
 pub use catalog::{AttributeDefinition, ClassDefinition as Class, IndexDefinition};
 pub use commit::{Durability, Isolation};

@@ -11,6 +11,8 @@ use super::statistics::Statistics;
 use crate::catalog::{ClassDefinition, IndexDefinition};
 use crate::commit::Isolation;
 use crate::error::{Error, Result};
+use crate::files::Disk;
+use crate::index::IndexStorage;
 use crate::instance::{Instance, Options};
 use crate::read::Reader;
 use crate::snapshot::Snapshot;
@@ -72,6 +74,13 @@ impl Database {
     /// [`Error::Io`] where the operating system gives no memory file.
     pub fn in_memory() -> Result<Database> {
         Options::new(None).open()
+    }
+
+    /// Opens the database on a given disk, its indexes in memory.
+    pub(crate) fn open_on(disk: impl Disk + 'static) -> Result<Database> {
+        let options = Options::new(None);
+        crate::instance::open_on(Arc::new(disk), IndexStorage::Memory, options)
+            .map(|instance| Database { instance })
     }
 
     /// The newest committed state.
@@ -204,6 +213,12 @@ impl Database {
                 Err(Error::Closed(message.into()))
             }
         }
+    }
+
+    /// Switches the optimizer off or on; plans then keep the form they were bound in. Answers are the same, which is what
+    /// tests use it for.
+    pub fn set_optimizer(&self, on: bool) {
+        self.instance.engine().set_optimizer(on);
     }
 
     /// Figures about the database.

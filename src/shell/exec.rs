@@ -145,6 +145,9 @@ fn run_statement(
     let written = write_outcome(outcome, script.format, &|oid| session.describe(oid), output);
     match written {
         Ok(()) => Ok(Ok(())),
+        Err(WriteError::Rows(Error::Query(error))) if error.position.is_none() => {
+            Ok(Err(error.locate(text).into()))
+        }
         Err(WriteError::Rows(error)) => Ok(Err(error)),
         Err(WriteError::Output(error)) => Err(error.into()),
     }
