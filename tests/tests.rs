@@ -10,12 +10,15 @@
 mod api;
 #[cfg(feature = "bench")]
 mod bench;
+#[cfg(feature = "shell")]
 mod command;
 mod compatibility;
 mod conflict;
 mod crash;
+mod directory;
 mod golden;
 mod grammar;
 mod model;
+mod random;
 mod scaling;
 mod tidy;
