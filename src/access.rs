@@ -95,7 +95,7 @@ impl<'a> StoredObject<'a> {
 }
 
 /// The class that the Rust type `T` describes.
-pub fn class_of<'a, T: DeserializeOwned>(reader: &'a dyn Reader) -> Result<&'a Arc<Class>> {
+pub fn class_of<T: DeserializeOwned>(reader: &dyn Reader) -> Result<&Arc<Class>> {
     let name = class_name::<T>()?;
     reader.catalog().class(name).ok_or_else(|| undefined(name))
 }

@@ -117,6 +117,16 @@ impl Error {
         }))
     }
 
+    /// Works out line and column of an error in a statement, where that was not done yet, from the text its span points
+    /// into.
+    #[must_use]
+    pub fn locate(self, text: &str) -> Self {
+        match self {
+            Error::Query(error) if error.position.is_none() => error.locate(text).into(),
+            other => other,
+        }
+    }
+
     /// PostgreSQL's SQLSTATE for this kind of error (five characters).
     pub fn code(&self) -> &'static str {
         match self {
@@ -186,6 +196,8 @@ pub enum QueryErrorCode {
     Grouping,
     /// The name exists already.
     Duplicate,
+    /// A schema change that what exists does not allow.
+    Definition,
     /// Division by zero.
     DivisionByZero,
     /// A number left its range.
@@ -215,6 +227,7 @@ impl QueryErrorCode {
             QueryErrorCode::Type => "42804",
             QueryErrorCode::Grouping => "42803",
             QueryErrorCode::Duplicate => "42P07",
+            QueryErrorCode::Definition => "42P16",
             QueryErrorCode::DivisionByZero => "22012",
             QueryErrorCode::OutOfRange => "22003",
             QueryErrorCode::Cardinality => "21000",

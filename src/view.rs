@@ -87,6 +87,11 @@ impl View {
         }
     }
 
+    /// The number of entries of an index.
+    pub fn count_entries(&self, index: IndexId) -> Result<u64> {
+        self.indexes.count(index, &[], None, self.commit)
+    }
+
     /// The objects with exactly this encoded key, ascending.
     pub fn holders(&self, index: IndexId, key: &[u8]) -> Result<smallvec::SmallVec<[Oid; 4]>> {
         self.indexes.get(index, key, self.commit)
@@ -148,7 +153,8 @@ pub fn encode_range(index: &Index, range: &IndexRange, secret: [u8; 16]) -> Resu
             IndexKind::Ordered => IndexKey::from_slice(&key),
         }));
     }
-    if !index.ordered && !(unbounded && range.prefix.is_empty()) {
+    let everything = unbounded && range.prefix.is_empty();
+    if !index.ordered && !everything {
         return Err(Error::Argument(format!(
             "the index {} finds whole values only, not ranges",
             index.name

@@ -9,7 +9,7 @@ use crate::bench::measure::Work;
 use crate::bench::random::Random;
 use crate::error::{Error, Result};
 use crate::object::{Oid, Value};
-use crate::{Database, Durability, Parameters, Ref, Rows, Snapshot, Transaction, params};
+use crate::{Database, Durability, Parameters, Ref, Rows, Snapshot, Transaction};
 
 /// A database in a directory, opened and closed again as the circuit wants.
 #[derive(Debug)]

@@ -4,20 +4,23 @@ use smallvec::SmallVec;
 
 use super::schema::{Catalog, Class, Component, Index, IndexKind};
 use crate::error::{Constraint, ConstraintKind, Error, Result};
-use crate::index::IndexKey;
 use crate::index::key::{encode_component, unique_key};
+use crate::index::{IndexKey, IndexStore};
 use crate::object::codec::{Body, read_slot};
 use crate::object::{Layout, Oid, ValueRef};
 
 /// The keys of one object in one index, ascending, each with whether it has nil in it.
 pub type ObjectKeys = SmallVec<[(IndexKey, bool); 1]>;
 
+/// An encoded key that is being put together, and whether it has nil in it.
+type PartialKeys = SmallVec<[(Vec<u8>, bool); 1]>;
+
 /// The keys of one object in one index, ascending, each once.
 ///
 /// A collection gives one key a member; an object without such an attribute, or with an empty or nil collection,
 /// has none. The flag tells whether the key has nil in it, and so claims no uniqueness.
 pub fn index_keys(index: &Index, layout: &Layout, body: &[u8], secret: [u8; 16]) -> Result<ObjectKeys> {
-    let mut keys: SmallVec<[(Vec<u8>, bool); 1]> = SmallVec::new();
+    let mut keys = PartialKeys::new();
     keys.push((Vec::with_capacity(24), false));
     for component in &index.components {
         let Some(value) = component_value(component, layout, body)? else {
@@ -46,11 +49,7 @@ fn component_value<'a>(
     read_slot(layout, body, slot).map(Some)
 }
 
-fn extend_keys(
-    keys: SmallVec<[(Vec<u8>, bool); 1]>,
-    value: ValueRef<'_>,
-    descending: bool,
-) -> Result<SmallVec<[(Vec<u8>, bool); 1]>> {
+fn extend_keys(keys: PartialKeys, value: ValueRef<'_>, descending: bool) -> Result<PartialKeys> {
     let Some(members) = value.members() else {
         let has_nil = matches!(value, ValueRef::Nil);
         return keys
@@ -105,6 +104,7 @@ pub fn index_differences(
             visit(index, key, *has_nil, false);
         }
         for (key, has_nil) in new.iter().filter(|(key, _)| !holds(&old, key)) {
+            IndexStore::check_key(key)?;
             visit(index, key, *has_nil, true);
         }
     }

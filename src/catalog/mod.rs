@@ -11,8 +11,10 @@ mod index_keys;
 mod schema;
 mod stored;
 
-pub use define::{SchemaChange, visit_references};
+pub use define::SchemaChange;
 pub use definition::{AttributeDefinition, ClassDefinition, IndexDefinition};
-pub use index_keys::{ObjectKeys, duplicate_value, index_differences, index_keys};
+pub use index_keys::{duplicate_value, index_differences, index_keys};
 pub use schema::{Attribute, Catalog, Class, Component, Index, IndexId, IndexKind, Name};
-pub use stored::{StoredClass, StoredIndex, StoredName, StoredSlot, SystemClass};
+#[cfg(test)]
+pub use stored::StoredClass;
+pub use stored::{StoredSlot, SystemClass};

@@ -150,6 +150,13 @@ impl Catalog {
 }
 
 impl Class {
+    /// Whether an attribute is a reference that may not be nil, which is checked when a transaction commits.
+    pub fn has_required_reference(&self) -> bool {
+        self.attributes
+            .iter()
+            .any(|attribute| attribute.not_null && matches!(attribute.r#type, Type::Reference(_)))
+    }
+
     /// The attribute called `name`.
     pub fn attribute(&self, name: &str) -> Option<&Attribute> {
         self.attributes.iter().find(|attribute| &*attribute.name == name)

@@ -8,11 +8,14 @@ use crate::catalog::IndexId;
 use crate::index::IndexKey;
 use crate::object::{ClassId, CommitNumber, Oid};
 
+/// Changes of the holders of one key, oldest first: object, whether it was added, by which commit.
+type KeyChanges = SmallVec<[(Oid, bool, CommitNumber); 2]>;
+
 /// Heads and unique keys of accepted, unpublished commits.
 #[derive(Debug, Default)]
 pub struct Accepted {
     heads: FxHashMap<Oid, CommitNumber>,
-    keys: FxHashMap<(IndexId, IndexKey), SmallVec<[(Oid, bool, CommitNumber); 2]>>,
+    keys: FxHashMap<(IndexId, IndexKey), KeyChanges>,
     /// The newest accepted commit, published or not.
     pub last: CommitNumber,
     /// The newest accepted commit that changed a class or an index.

@@ -12,7 +12,7 @@ use crate::catalog::{Catalog, IndexId, IndexKind, SystemClass};
 use crate::error::{Error, Result};
 use crate::heap::{Appended, CommitEntry, Heap, LogPosition, RecordEntry};
 use crate::index::{IndexChange, IndexStore, encode_changes};
-use crate::object::CommitNumber;
+use crate::object::{CommitNumber, Oid};
 use crate::read::Reader;
 use crate::view::View;
 use crate::write_set::Write;
@@ -160,6 +160,12 @@ impl Pipeline {
             tickets
                 .iter()
                 .for_each(|ticket| ticket.decide(Err(Error::ReadOnly(reason.clone()))));
+            return None;
+        }
+        if let Err(error) = self.indexes.room() {
+            tickets
+                .iter()
+                .for_each(|ticket| ticket.decide(Err(again(&error))));
             return None;
         }
         let mut accepted = self.accepted.lock();
@@ -342,21 +348,6 @@ impl Pipeline {
         Ok(Arc::new(next))
     }
 
-    /// Publishes the newest state again, so that a structural change of the indexes shows.
-    fn republish(&self) {
-        let mut published = self.published.write();
-        let before = published.clone();
-        let (heap, indexes) = (self.heap.view(), self.indexes.capture(before.commit()));
-        *published = Arc::new(View::new(
-            before.commit(),
-            before.time(),
-            before.catalog().clone(),
-            heap,
-            indexes,
-            before.secret(),
-        ));
-    }
-
     /// Refuses everything from now on.
     fn fail(&self, error: &Error) {
         let mut failed = self.failed.lock();
@@ -382,11 +373,6 @@ impl Pause<'_> {
             self.pipeline.finish(group);
         }
         ticket.wait()
-    }
-
-    /// Publishes the newest state again, with what was changed in the indexes beside commits.
-    pub fn republish(&self) {
-        self.pipeline.republish();
     }
 }
 
@@ -416,23 +402,11 @@ impl Ticket {
 }
 
 fn encode(request: &Request, number: CommitNumber) -> Encoded<'_> {
-    let record = |(oid, write)| match write {
-        &Write::Create(ref body) => RecordEntry {
-            oid,
-            body: Some(body),
-            fresh: true,
-        },
-        &Write::Update(ref body) => RecordEntry {
-            oid,
-            body: Some(body),
-            fresh: false,
-        },
-        Write::Delete => RecordEntry {
-            oid,
-            body: None,
-            fresh: false,
-        },
-    };
+    fn record((oid, write): (Oid, &Write)) -> RecordEntry<'_> {
+        let body = write.body().map(|body| &**body);
+        let fresh = matches!(write, Write::Create(_));
+        RecordEntry { oid, body, fresh }
+    }
     let records = request.writes.iter().map(record).collect();
     let changes: Vec<IndexChange> = request.entries.iter().map(|entry| entry.change.clone()).collect();
     let mut deltas = Vec::new();

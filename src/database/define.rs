@@ -1,14 +1,13 @@
 //! Classes from Rust types.
 
-use std::marker::PhantomData;
 use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::database::Database;
+use super::handle::Database;
 use crate::catalog::{AttributeDefinition, Class, ClassDefinition, IndexDefinition};
 use crate::error::{Error, Result};
-use crate::object::{Shape, Type, class_name, probe};
+use crate::object::{Shape, probe};
 use crate::read::Reader;
 use crate::transaction::Transaction;
 

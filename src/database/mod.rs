@@ -1,10 +1,10 @@
 //! Databases: defining classes, and the way to snapshots and transactions.
 
-mod database;
 mod define;
+mod handle;
 mod statistics;
 
 pub use crate::instance::Options;
-pub use database::{Database, MAX_RUNS};
 pub use define::{ClassList, Definition};
+pub use handle::{Database, MAX_RUNS};
 pub use statistics::Statistics;

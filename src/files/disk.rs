@@ -21,8 +21,6 @@ pub trait Disk: Send + Sync + std::fmt::Debug {
     fn open(&self, path: &Path) -> Result<Arc<dyn File>>;
     /// Removes a file.
     fn remove(&self, path: &Path) -> Result<()>;
-    /// Renames a file over another, atomically.
-    fn rename(&self, from: &Path, to: &Path) -> Result<()>;
     /// The names of the files and directories directly in `directory`, sorted; empty if it does not exist.
     fn list(&self, directory: &Path) -> Result<Vec<PathBuf>>;
     /// Creates a directory if it does not exist.

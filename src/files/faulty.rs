@@ -210,15 +210,6 @@ impl Disk for FaultyDisk {
         state.change("removing", path, EntryChange::Remove(path.to_path_buf()))
     }
 
-    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        let mut state = self.state.lock();
-        if !state.live.files.contains_key(from) {
-            return Err(refused("renaming", from, io::ErrorKind::NotFound));
-        }
-        let change = EntryChange::Rename(from.to_path_buf(), to.to_path_buf());
-        state.change("renaming", from, change)
-    }
-
     fn list(&self, directory: &Path) -> Result<Vec<PathBuf>> {
         let state = self.state.lock();
         let paths = state.live.files.keys().chain(state.live.directories.iter());

@@ -16,7 +16,6 @@ use super::positional::{read_exact_at, write_all_at};
 pub(super) enum EntryChange {
     Create(PathBuf, Arc<Mutex<Contents>>),
     Remove(PathBuf),
-    Rename(PathBuf, PathBuf),
     Directory(PathBuf),
 }
 
@@ -24,8 +23,7 @@ impl EntryChange {
     /// The path whose parent must be synced for the change to be durable.
     pub(super) fn path(&self) -> &Path {
         match self {
-            EntryChange::Create(path, _) | EntryChange::Remove(path) => path,
-            EntryChange::Rename(_, path) | EntryChange::Directory(path) => path,
+            EntryChange::Create(path, _) | EntryChange::Remove(path) | EntryChange::Directory(path) => path,
         }
     }
 }
@@ -180,11 +178,6 @@ impl Entries {
             }
             EntryChange::Remove(path) => {
                 self.files.remove(path);
-            }
-            EntryChange::Rename(from, to) => {
-                if let Some(contents) = self.files.remove(from) {
-                    self.files.insert(to.clone(), contents);
-                }
             }
             EntryChange::Directory(path) => {
                 self.directories.insert(path.clone());

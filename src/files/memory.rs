@@ -82,17 +82,6 @@ impl Disk for MemoryDisk {
         }
     }
 
-    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        let mut entries = self.entries.lock();
-        match entries.files.remove(from) {
-            Some(file) => {
-                entries.files.insert(to.to_path_buf(), file);
-                Ok(())
-            }
-            None => Err(refused("renaming", from, io::ErrorKind::NotFound)),
-        }
-    }
-
     fn list(&self, directory: &Path) -> Result<Vec<PathBuf>> {
         let entries = self.entries.lock();
         Ok(names_in(

@@ -116,12 +116,6 @@ impl Disk for RealDisk {
         fs::remove_file(&path).map_err(|error| Error::io(format!("removing {}", path.display()), error))
     }
 
-    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        let (from, to) = (self.writable(from)?, self.writable(to)?);
-        fs::rename(&from, &to)
-            .map_err(|error| Error::io(format!("renaming {} to {}", from.display(), to.display()), error))
-    }
-
     fn list(&self, directory: &Path) -> Result<Vec<PathBuf>> {
         let path = self.at(directory);
         let doing = || format!("listing {}", path.display());

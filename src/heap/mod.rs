@@ -27,8 +27,8 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-pub use object_heap::{
-    Appended, CommitEntry, Damage, Head, Heap, HeapOptions, HeapStatistics, RecordEntry, Recovered, Replayed,
-};
+pub use object_heap::{Appended, CommitEntry, Heap, HeapOptions, RecordEntry, Recovered};
+#[cfg(test)]
+pub use object_heap::{Damage, Head};
 pub use position::{Location, LogPosition};
 pub use view::HeapView;

@@ -19,7 +19,7 @@ use super::serials::Serials;
 use super::table::Table;
 use super::verify::Verify;
 use super::view::HeapView;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::files::Disk;
 use crate::object::{ClassId, CommitNumber, Oid};
 
@@ -114,17 +114,27 @@ pub struct Head {
 pub struct Replayed<'a> {
     /// Its number.
     pub number: CommitNumber,
-    /// Its time, microseconds since 1970 UTC.
-    pub time: i64,
     /// The position after it; replaying from here shows the next one first.
     pub end: LogPosition,
     /// Its label.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "part of what the log keeps of a commit; tests read it")
+    )]
     pub label: Option<&'a str>,
     /// Its metadata.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "part of what the log keeps of a commit; tests read it")
+    )]
     pub metadata: &'a [u8],
     /// Its index deltas.
     pub deltas: &'a [u8],
     /// The objects it wrote, and whether it deleted them.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "part of what the log keeps of a commit; tests read it")
+    )]
     pub records: &'a [(Oid, bool)],
 }
 
@@ -452,7 +462,7 @@ impl Heap {
             segments: segments.len() as u64,
             bytes: segments.iter().map(|segment| segment.bytes_with_footer()).sum(),
             records: self.log.records(),
-            dirty_bytes: self.table.dirty_bytes() as u64,
+            dirty_bytes: self.table.memory_bytes() as u64,
             tail_bytes: self.tail_bytes(),
         }
     }

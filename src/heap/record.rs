@@ -23,7 +23,6 @@ pub(super) const HAS_PREVIOUS: u16 = 2;
 const ENCRYPTED: u16 = 8;
 /// Where the codec of the body stands in the flags: 0 none, 1 lz4 with the raw length (u32) before it.
 const CODEC_SHIFT: u32 = 8;
-const CODEC_MASK: u16 = 0x0f00;
 const LZ4: u16 = 1 << CODEC_SHIFT;
 /// What this build can read.
 const KNOWN: u16 = TOMBSTONE | HAS_PREVIOUS | LZ4;

@@ -88,7 +88,6 @@ fn show(
     parts.begun = false;
     visit(Replayed {
         number: section.number,
-        time: section.time,
         end: at(section.end),
         label: std::str::from_utf8(&parts.label)
             .ok()

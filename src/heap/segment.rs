@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use super::fixed::{put, u16_at, u32_at};
 use super::footer::{BLOCK, FOOTER_TRAILER, Footer};
 use super::frame::Chain;
-use super::position::{Location, LogPosition};
+use super::position::Location;
 use super::record::{RECORD_HEADER, RecordHeader, StoredRecord};
 use crate::error::{Error, Result};
 use crate::files::{Disk, File, Map};
@@ -187,14 +187,6 @@ impl Segment {
     /// Lets readers look at the bytes below `end`.
     pub(super) fn publish(&self, end: u32) {
         self.end.store(end, Ordering::Release);
-    }
-
-    /// The position after its last published byte.
-    pub(super) fn end_position(&self) -> LogPosition {
-        LogPosition {
-            segment: self.number,
-            offset: self.end(),
-        }
     }
 
     /// Bytes the file can hold.

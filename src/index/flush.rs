@@ -10,14 +10,13 @@ use super::cache::CacheKey;
 use super::delta::{Delta, Rest, Table};
 use super::description::{Description, Progress};
 use super::member::Member;
-use super::merge::{Counts, merge};
+use super::merge::merge;
 use super::operations::OperationCursor;
 use super::posting::DESCRIPTION_KEY;
 use super::shared::{Maintained, Maintenance, Shared, Unmade};
 use super::store::Space;
 use super::{IndexId, IndexKey};
 use crate::error::Result;
-use crate::heap::LogPosition;
 use crate::object::CommitNumber;
 
 /// Runs of a space at which a flush waits for the engine to merge them.

@@ -130,6 +130,13 @@ impl IndexStore {
 
     /// Says that `id` will be built: from now on its changes are kept until [`IndexStore::build`] or
     /// [`IndexStore::drop`]. Changes of an index that neither exists nor is prepared are let go at a flush.
+    #[cfg_attr(
+        not(test),
+        expect(
+            dead_code,
+            reason = "for builds beside writers; commits still wait for a build"
+        )
+    )]
     pub fn prepare(&self, id: IndexId) {
         self.shared.unmade.lock().prepared.entry(id).or_default();
     }

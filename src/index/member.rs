@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::IndexKind;
 use super::cache::Objects;
 use super::delta::Table;
 use super::posting::{Posting, StoredKey, chunk_key, damaged, decode, parse, stored_key};
@@ -13,8 +12,6 @@ use crate::object::Oid;
 /// One index: a base, and the changes that came while it was being built.
 #[derive(Debug, Clone)]
 pub(super) struct Member {
-    /// How it lies.
-    pub(super) kind: IndexKind,
     /// The merged entries.
     pub(super) base: Base,
     /// Tells its cached postings from those of an index that had the same id before.

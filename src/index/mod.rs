@@ -23,8 +23,7 @@ mod store;
 
 pub use change::{IndexChange, IndexKey, MAX_KEY, decode_changes, encode_changes};
 pub use cursor::RangeCursor;
-pub use indexes::{IndexStatistics, IndexStore, SeveralObjects, SyncThrough};
-pub use key::{encode_component, range_bounds, successor, unique_key};
+pub use indexes::{IndexStore, SyncThrough};
 pub use kind::{IndexId, IndexKind};
 pub use snapshot::IndexSnapshot;
 pub use store::IndexStorage;

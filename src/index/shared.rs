@@ -375,7 +375,6 @@ impl Maintained {
     /// The index as readers see it, from a new base.
     pub(super) fn member(&self, waiting: Vec<Arc<Table>>) -> Arc<Member> {
         Arc::new(Member {
-            kind: self.description.kind,
             base: self.space.base(),
             serial: self.serial,
             waiting,

@@ -11,7 +11,7 @@ use super::delta::{Delta, Rest, Table};
 use super::member::Member;
 use super::operations::OperationCursor;
 use super::overlay::overlay;
-use super::{IndexId, IndexKey, IndexKind};
+use super::{IndexId, IndexKey};
 use crate::error::{Error, Result};
 use crate::object::{CommitNumber, Oid};
 
@@ -73,11 +73,6 @@ impl IndexSnapshot {
             return BaseCursor::new(&member.base, start, end, false)?.count();
         }
         self.range(id, start, end, false, at)?.count()
-    }
-
-    /// The kind of an index, if it exists in this state.
-    pub fn kind(&self, id: IndexId) -> Option<IndexKind> {
-        self.members.get(&id).map(|member| member.kind)
     }
 
     fn member(&self, id: IndexId) -> Result<&Member> {

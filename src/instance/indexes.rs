@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::instance::Instance;
+use super::opened::Instance;
 use crate::catalog::{Catalog, Index, IndexId, SchemaChange, duplicate_value, index_keys};
 use crate::commit::{Durability, Pause, Request};
 use crate::error::Result;
@@ -28,11 +28,11 @@ impl Instance {
             return Ok(());
         };
         self.persist()?;
-        if index.steps.is_empty() {
-            if let Err(error) = build(&self.indexes, &view, index, self.heap.end()) {
-                commit_changes(&pause, &view, view.catalog().drop_index(index)?)?;
-                return Err(error);
-            }
+        if index.steps.is_empty()
+            && let Err(error) = build(&self.indexes, &view, index, self.heap.end())
+        {
+            commit_changes(&pause, &view, view.catalog().drop_index(index)?)?;
+            return Err(error);
         }
         commit_changes(&pause, &view, vec![view.catalog().mark_ready(index)?])
     }
@@ -158,8 +158,10 @@ impl<'a> Entries<'a> {
             let layout = &self.view.catalog().class_by_id(class)?.layout;
             for record in records.iter().rev() {
                 let keys = index_keys(self.index, layout, &record.body, self.view.secret())?;
-                self.ready
-                    .extend(keys.into_iter().map(|(key, _)| (key, record.oid)));
+                for (key, _) in keys {
+                    IndexStore::check_key(&key)?;
+                    self.ready.push((key, record.oid));
+                }
             }
         }
         Ok(())
@@ -170,11 +172,11 @@ impl Iterator for Entries<'_> {
     type Item = Result<(IndexKey, Oid)>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.ready.is_empty() {
-            if let Err(error) = self.refill() {
-                self.classes.clear();
-                return Some(Err(error));
-            }
+        if self.ready.is_empty()
+            && let Err(error) = self.refill()
+        {
+            self.classes.clear();
+            return Some(Err(error));
         }
         self.ready.pop().map(Ok)
     }
@@ -226,6 +228,8 @@ fn replay(
                     .is_some_and(|applied| applied < commit.end)
         };
         let changes: Vec<IndexChange> = changes.into_iter().filter(wanted).collect();
-        indexes.apply(commit.number, commit.end, &changes)
+        indexes.apply(commit.number, commit.end, &changes)?;
+        indexes.published(commit.number);
+        Ok(())
     })
 }

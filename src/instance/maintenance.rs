@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use super::instance::Instance;
+use super::opened::Instance;
 use crate::error::{Error, Result};
 
 /// The handle of the background thread.

@@ -1,11 +1,11 @@
 //! An open database, below its public handle: what is opened together, kept running and closed together.
 
 mod indexes;
-mod instance;
 mod maintenance;
 mod open;
+mod opened;
 mod options;
 
-pub use instance::Instance;
-pub use open::{exists, open, open_on};
+pub use open::{open, open_on};
+pub use opened::Instance;
 pub use options::Options;

@@ -1,11 +1,10 @@
 //! Opening a database: heap, catalog, indexes, and the threads over them.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use super::indexes::recover;
-use super::instance::Instance;
 use super::maintenance::Maintenance;
+use super::opened::Instance;
 use super::options::Options;
 use crate::catalog::{Catalog, SystemClass};
 use crate::commit::Pipeline;
@@ -109,11 +108,6 @@ fn load_catalog(heap: &Heap, commit: CommitNumber) -> Result<Catalog> {
     }
     let changes = objects.iter().map(|(oid, body)| (*oid, Some(body.as_slice())));
     Catalog::empty()?.after(commit, changes)
-}
-
-/// Whether there is a database at `path`.
-pub fn exists(path: &Path) -> bool {
-    path.join("FORMAT").is_file()
 }
 
 const BATCH: usize = 1024;

@@ -1,1 +1,5 @@
-//! Care of a database: check and the like.
+//! Care of a database: finding what is wrong with it.
+
+mod check;
+
+pub use check::{CheckReport, Finding, check};

@@ -81,7 +81,7 @@ impl Engine {
             ..Run::default()
         };
         self.rows(prepared, reader, parameters, run)
-            .map_err(|error| located(error, text))
+            .map_err(|error| error.locate(text))
     }
 
     /// The plan of a query given as text; from the cache without parsing where it was met before.
@@ -106,7 +106,7 @@ impl Engine {
         }
         let prepared = self
             .bind(&statement, reader, types.clone())
-            .map_err(|error| located(error, text))?;
+            .map_err(|error| error.locate(text))?;
         self.plans
             .lock()
             .insert(text.into(), reader.catalog().clone(), types, prepared.clone());
@@ -303,11 +303,4 @@ fn parameter_values(prepared: &Statement, parameters: &Parameters) -> Result<Vec
         value.ok_or_else(|| Error::Argument(format!("the parameter ${name} was not given")))
     };
     prepared.parameters.iter().map(value).collect()
-}
-
-fn located(error: Error, text: &str) -> Error {
-    match error {
-        Error::Query(error) if error.position.is_none() => error.locate(text).into(),
-        other => other,
-    }
 }

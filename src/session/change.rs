@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use super::answer::{Answer, Outcome};
-use super::session::Session;
+use super::runner::Session;
 use crate::error::{Error, Result};
 use crate::object::codec::encode_body;
 use crate::object::{Oid, Value};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::answer::Outcome;
-use super::session::{Session, unsupported};
+use super::runner::{Session, unsupported};
 use crate::catalog::{AttributeDefinition, Catalog, ClassDefinition, IndexDefinition};
 use crate::error::{Error, QueryError, QueryErrorCode, Result, Span};
 use crate::object::Value;
@@ -227,10 +227,12 @@ fn known_class(catalog: &Catalog, name: &ast::Name) -> Result<()> {
 fn at(error: Error, span: Span) -> Error {
     match error {
         Error::Schema(message) => {
-            let code = if message.contains("exists already") {
+            let code = if message.contains("exists already") || message.contains("is already") {
                 QueryErrorCode::Duplicate
-            } else {
+            } else if message.contains("has no attribute") || message.starts_with("there is no") {
                 QueryErrorCode::UnknownName
+            } else {
+                QueryErrorCode::Definition
             };
             QueryError::new(code, span, message).into()
         }

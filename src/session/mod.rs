@@ -3,8 +3,8 @@
 mod answer;
 mod change;
 mod define;
-mod session;
+mod runner;
 mod show;
 
 pub use answer::{Answer, Outcome};
-pub use session::Session;
+pub use runner::Session;

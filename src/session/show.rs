@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::answer::{Answer, Outcome};
-use super::session::{Session, unsupported};
+use super::runner::{Session, unsupported};
 use crate::catalog::{Catalog, Class, Index, IndexKind};
 use crate::error::{QueryError, QueryErrorCode, Result};
 use crate::object::Value;
@@ -30,6 +30,7 @@ impl Session {
     fn statistics(&self) -> Answer {
         let statistics = self.database.statistics();
         let figures = [
+            ("timeline", u64::from(statistics.timeline)),
             ("commit", statistics.commit),
             ("classes", statistics.classes),
             ("indexes", statistics.indexes),
@@ -37,6 +38,7 @@ impl Session {
             ("log bytes", statistics.log_bytes),
             ("records", statistics.records),
             ("table bytes", statistics.table_bytes),
+            ("index bytes", statistics.index_bytes),
         ];
         let row = |(name, figure): (&str, u64)| {
             vec![

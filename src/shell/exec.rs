@@ -104,7 +104,7 @@ fn run_text(
     let statements = match Session::parse(text) {
         Ok(statements) => statements,
         Err(error) => {
-            fail(script, text, &Error::from(error), output)?;
+            fail(script, text, error.into(), output)?;
             return Err(Problem::Said);
         }
     };
@@ -113,7 +113,7 @@ fn run_text(
         match run_statement(script, statement, text, &mut session, output)? {
             Ok(()) => {}
             Err(error) => {
-                fail(script, text, &error, output)?;
+                fail(script, text, error, output)?;
                 if !script.keep_going || interrupt.is_set() {
                     return Err(Problem::Said);
                 }
@@ -154,7 +154,8 @@ fn run_statement(
 }
 
 /// Says an error on standard error, and in a JSON stream that goes on also there.
-fn fail(script: &Script, text: &str, error: &Error, output: &mut dyn Write) -> Result<(), Problem> {
+fn fail(script: &Script, text: &str, error: Error, output: &mut dyn Write) -> Result<(), Problem> {
+    let error = &error.locate(text);
     if script.format == Format::Json && script.keep_going {
         write_error(error, output)?;
     }

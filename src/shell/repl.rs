@@ -19,7 +19,6 @@ use super::render::{Format, WriteError, write_outcome};
 use crate::database::Database;
 use crate::error::Error;
 use crate::query::{Parameters, Statement, caret};
-use crate::read::Reader;
 use crate::session::Session;
 
 const HELP: &str = "\
@@ -135,7 +134,7 @@ impl Shell {
                 }
                 self.renew_words();
             }
-            Err(error) => say(&Error::from(error), text),
+            Err(error) => say(error.into(), text),
         }
         Ok(true)
     }
@@ -162,7 +161,7 @@ impl Shell {
         let outcome = match self.session.run(statement, text, &Parameters::new()) {
             Ok(outcome) => outcome,
             Err(error) => {
-                say(&error, text);
+                say(error, text);
                 return Ok(false);
             }
         };
@@ -172,7 +171,7 @@ impl Shell {
             Ok(()) => {}
             Err(WriteError::Rows(error)) => {
                 output.flush()?;
-                say(&error, text);
+                say(error, text);
                 return Ok(false);
             }
             Err(WriteError::Output(error)) => return Err(error.into()),
@@ -198,9 +197,10 @@ impl Shell {
     }
 }
 
-fn say(error: &Error, text: &str) {
-    println!("{}", with_causes(error));
-    if let Error::Query(error) = error {
+fn say(error: Error, text: &str) {
+    let error = error.locate(text);
+    println!("{}", with_causes(&error));
+    if let Error::Query(error) = &error {
         println!("{}", caret(text, error));
     }
 }

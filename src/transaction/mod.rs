@@ -1,8 +1,7 @@
 //! Transactions: one snapshot, and the writes made on top of it.
 
+mod handle;
 mod overlay;
 mod schema;
-mod transaction;
 
-pub use overlay::Overlay;
-pub use transaction::{Transaction, TransactionOptions};
+pub use handle::{Transaction, TransactionOptions};

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use super::handle::Transaction;
 use super::overlay::Overlay;
-use super::transaction::Transaction;
 use crate::catalog::{
     AttributeDefinition, ClassDefinition, Index, IndexDefinition, IndexId, SchemaChange, SystemClass,
 };

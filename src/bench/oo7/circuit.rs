@@ -8,7 +8,6 @@ use super::scale::Scale;
 use super::traverse::{self, Entry};
 use super::{expect, query, update};
 use crate::bench::measure::{Circuit, Expected, Kind, Progress, Work};
-use crate::bench::random::Random;
 use crate::bench::store::{self, Counting, Source, Store, count_of};
 use crate::error::{Error, Result};
 use crate::object::Oid;

@@ -327,14 +327,6 @@ impl Design {
         }
     }
 
-    /// Q7: all atomic parts.
-    pub fn query_all(&self) -> Outcome {
-        Outcome {
-            count: count(self.atomics.len()),
-            distinct: count(self.atomics.len()),
-        }
-    }
-
     /// Q8: pairs of a document and an atomic part whose document id is its id.
     pub fn query_join(&self) -> Outcome {
         let last = count(self.composites.len()).cast_signed();
@@ -556,7 +548,6 @@ mod tests {
             "Q5"
         );
         assert_eq!(design.query_younger_below().count, 490, "Q6");
-        assert_eq!(design.query_all().count, count(design.scale.atomics()), "Q7");
         assert_eq!(design.query_join().count, count(design.scale.atomics()), "Q8");
         assert_eq!(design.insert(), published.inserted, "S1");
         assert_ne!(design.state(), before);

@@ -187,12 +187,6 @@ impl Design {
         format!("Composite Part {id:08}")
     }
 
-    /// The positions of the atomic parts of a composite part, its root part first.
-    pub fn parts_of(&self, composite: usize) -> std::ops::Range<usize> {
-        let parts = self.scale.atomic_per_composite;
-        composite * parts..(composite + 1) * parts
-    }
-
     /// The positions of the connections that leave an atomic part.
     pub fn leaving(&self, atomic: usize) -> std::ops::Range<usize> {
         let connections = self.scale.connections_per_atomic;

@@ -5,8 +5,8 @@ use std::hint::black_box;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::classes::{
-    Above, Assembly, AtomicPart, BaseAssembly, Below, ComplexAssembly, Components, CompositePart, Connection,
-    Documented, Edge, Manual, Module, Node, Owned, Root, Text, Used,
+    Above, Assembly, AtomicPart, Below, Components, CompositePart, Connection, Documented, Edge, Manual,
+    Module, Node, Owned, Root, Text, Used,
 };
 use crate::Ref;
 use crate::bench::measure::Work;

@@ -93,8 +93,7 @@ impl<'a> Binder<'a> {
                 .map(|item| (item.label.clone(), item.value.clone()))
                 .collect();
         }
-        let columns: Vec<Expression> = items.iter().map(|item| item.value.clone()).collect();
-        let order = self.sort_keys(tail.order_by, &columns)?;
+        let order = self.sort_keys(tail.order_by)?;
         Ok(Parts {
             plan,
             having,

@@ -82,11 +82,11 @@ fn error_to_json(error: &Error) -> Json {
     let mut fields = Map::new();
     fields.insert("code".into(), json!(error.code()));
     fields.insert("message".into(), json!(error.to_string()));
-    if let Error::Query(error) = error {
-        if let Some((line, column)) = error.position {
-            fields.insert("line".into(), json!(line));
-            fields.insert("column".into(), json!(column));
-        }
+    if let Error::Query(error) = error
+        && let Some((line, column)) = error.position
+    {
+        fields.insert("line".into(), json!(line));
+        fields.insert("column".into(), json!(column));
     }
     Json::Object(fields)
 }

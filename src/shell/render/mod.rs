@@ -6,5 +6,4 @@ mod json;
 mod outcome;
 mod table;
 
-pub use cell::Name;
 pub use outcome::{Format, WriteError, write_error, write_outcome};

@@ -13,7 +13,7 @@ use crate::commit::{Durability, IndexEntry, Isolation, Request};
 use crate::error::{Error, Result};
 use crate::index::IndexChange;
 use crate::instance::Instance;
-use crate::object::codec::{encode_body, rewrite};
+use crate::object::codec::{check_not_null, encode_body, rewrite};
 use crate::object::{
     ClassId, CommitNumber, Object, Oid, Ref, Value, coerce, serialized_name, to_body, update_body,
 };
@@ -209,6 +209,7 @@ impl Transaction {
             return Ok(self.overlay.commit());
         }
         self.check_schema()?;
+        self.check_not_null()?;
         let empty = Arc::new(Overlay::new(self.overlay.view().clone()));
         let overlay = std::mem::replace(&mut self.overlay, empty);
         let unbuilt = super::schema::unbuilt_indexes(&overlay);
@@ -258,6 +259,20 @@ impl Transaction {
                 .unwrap_or_else(|| self.instance.durability()),
             label: self.options.label.clone(),
         }
+    }
+
+    /// Checks what may be nil until the end of a transaction: references that are `not null`.
+    fn check_not_null(&self) -> Result<()> {
+        let catalog = self.overlay.catalog();
+        for (oid, write) in self.overlay.writes().iter() {
+            let (Some(body), Some(class)) = (write.body(), catalog.classes.get(&oid.class())) else {
+                continue;
+            };
+            if class.has_required_reference() {
+                check_not_null(&class.layout, body)?;
+            }
+        }
+        Ok(())
     }
 
     fn class_of_value<T: Serialize>(&self, value: &T) -> Result<Arc<Class>> {

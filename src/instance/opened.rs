@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::maintenance::Maintenance;
 use super::options::Options;
+use crate::catalog::{Catalog, IndexId};
 use crate::commit::{Durability, Pipeline};
 use crate::error::{Error, Result};
 use crate::heap::Heap;
@@ -56,6 +57,21 @@ impl Instance {
             ));
         }
         Ok(())
+    }
+
+    /// Bytes of all indexes of a catalog, but for what is not merged into their bases yet.
+    pub fn index_statistics(&self, catalog: &Catalog) -> u64 {
+        let bytes = |id: &IndexId| {
+            self.indexes
+                .statistics(*id)
+                .map_or(0, |statistics| statistics.bytes)
+        };
+        catalog.indexes.keys().map(bytes).sum()
+    }
+
+    /// Checks every byte of the heap's files; calls `found` with each damaged place and what is wrong there.
+    pub fn verify_files(&self, found: &mut dyn FnMut(String, String)) -> Result<()> {
+        self.heap.verify(&mut |damage| found(damage.place, damage.what))
     }
 
     /// Makes everything committed so far durable.

@@ -14,6 +14,7 @@ use crate::error::{Error, Result};
 use crate::files::Disk;
 use crate::index::IndexStorage;
 use crate::instance::{Instance, Options};
+use crate::maintain::CheckReport;
 use crate::read::Reader;
 use crate::snapshot::Snapshot;
 use crate::transaction::{Transaction, TransactionOptions};
@@ -215,6 +216,15 @@ impl Database {
         }
     }
 
+    /// Checks the whole database: every byte of its files, every object, every index. Reads only, and may run while others
+    /// read and write.
+    ///
+    /// # Errors
+    /// Where the check itself cannot go on; what it finds is in the report.
+    pub fn check(&self) -> Result<CheckReport> {
+        crate::maintain::check(&self.instance)
+    }
+
     /// Switches the optimizer off or on; plans then keep the form they were bound in. Answers are the same, which is what
     /// tests use it for.
     pub fn set_optimizer(&self, on: bool) {
@@ -226,6 +236,7 @@ impl Database {
         let view = self.instance.pipeline().view();
         let heap = self.instance.heap.statistics();
         let catalog = view.catalog();
+        let indexes = self.instance.index_statistics(catalog);
         Statistics {
             commit: view.commit().0,
             classes: catalog.classes.keys().filter(|id| !id.is_system()).count() as u64,
@@ -234,6 +245,9 @@ impl Database {
             log_bytes: heap.bytes,
             records: heap.records,
             table_bytes: heap.dirty_bytes,
+            index_bytes: indexes,
+            database_id: self.instance.heap.database_id(),
+            timeline: self.instance.heap.timeline(),
             recovery: self.instance.recovery.clone(),
         }
     }

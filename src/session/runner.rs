@@ -7,7 +7,8 @@ use super::answer::{Answer, Outcome};
 use crate::commit::{Durability, Isolation};
 use crate::database::Database;
 use crate::error::{Error, QueryError, QueryErrorCode, Result};
-use crate::object::Oid;
+use crate::maintain::Finding;
+use crate::object::{Oid, Value};
 use crate::query::ast::{
     Begin, Durability as AstDurability, Isolation as AstIsolation, Statement, StatementKind,
 };
@@ -94,10 +95,8 @@ impl Session {
     /// # Errors
     /// What is wrong with the statement, with line and column in `text`. A statement that fails changes nothing.
     pub fn run(&mut self, statement: &Statement, text: &str, parameters: &Parameters) -> Result<Outcome> {
-        self.dispatch(statement, parameters).map_err(|error| match error {
-            Error::Query(error) if error.position.is_none() => error.locate(text).into(),
-            other => other,
-        })
+        self.dispatch(statement, parameters)
+            .map_err(|error| error.locate(text))
     }
 
     /// An object as text in the state the session sees: `Person#42`.
@@ -122,8 +121,19 @@ impl Session {
             | StatementKind::Name { .. }
             | StatementKind::Unname(_) => self.define(statement, parameters),
             StatementKind::Show(_) | StatementKind::Describe(_) => self.show(statement),
+            StatementKind::Check => self.check(),
             _ => Err(unsupported(statement, "this statement").into()),
         }
+    }
+
+    fn check(&self) -> Result<Outcome> {
+        let report = self.database.check()?;
+        let row = |finding: &Finding| vec![finding.place.as_str().into(), finding.what.as_str().into()];
+        let rows: Vec<Vec<Value>> = report.findings.iter().map(row).collect();
+        Ok(match rows.is_empty() {
+            true => Outcome::Done(report.to_string()),
+            false => Outcome::Rows(Answer::held(["place".into(), "what".into()], rows)),
+        })
     }
 
     fn query(&mut self, statement: &Statement, parameters: &Parameters) -> Result<Outcome> {
