@@ -402,3 +402,45 @@ fn handles_can_be_sent_and_shared() {
     sent::<olivine::Rows>();
     shared::<Ref<Book>>();
 }
+
+#[test]
+fn large_objects_that_many_rows_refer_to_are_read_right() {
+    #[derive(Serialize, Deserialize)]
+    struct Shelf {
+        name: String,
+        text: String,
+    }
+    #[derive(Serialize, Deserialize)]
+    struct Item {
+        shelf: Option<Ref<Shelf>>,
+    }
+    let db = Database::in_memory().unwrap();
+    db.define_all::<(Shelf, Item)>().unwrap();
+    db.transact(|tx| {
+        let mut shelves: Vec<Option<Ref<Shelf>>> = vec![None];
+        for name in ["a", "b", "c", "gone"] {
+            let (name, text) = (name.to_owned(), name.repeat(20_000));
+            shelves.push(Some(tx.insert(&Shelf { name, text })?));
+        }
+        for number in 0..5_000 {
+            let shelf = shelves[number % shelves.len()];
+            tx.insert(&Item { shelf })?;
+        }
+        tx.delete(shelves[4].unwrap())
+    })
+    .unwrap();
+    let text = "select i.shelf.name as name, count(*) as items, sum(length(i.shelf.text)) as size from Item i \
+                group by i.shelf.name order by i.shelf.name";
+    let rows = db.snapshot().query(text, ()).unwrap();
+    let found: Vec<Vec<Value>> = rows.map(|row| row.unwrap().into_values()).collect();
+    let row = |name: &str| vec![name.into(), Value::Int(1_000), Value::Int(20_000_000)];
+    assert_eq!(
+        found,
+        [
+            vec![Value::Nil, Value::Int(2_000), Value::Nil],
+            row("a"),
+            row("b"),
+            row("c")
+        ]
+    );
+}
