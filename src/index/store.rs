@@ -396,9 +396,9 @@ impl Deref for Bytes {
 }
 
 /// The error of a call into the engine: the operating system's own, or damage. All files are the engine's, so one that
-/// is missing, cut short or there unexpectedly is damage too.
+/// is missing, cut short or there unexpectedly is damage too, and so is an offset in one that makes the system refuse.
 fn failed(doing: &str, path: &Path, error: fjall::Error) -> Error {
-    use std::io::ErrorKind::{AlreadyExists, InvalidData, NotFound, UnexpectedEof};
+    use std::io::ErrorKind::{AlreadyExists, InvalidData, InvalidInput, NotFound, UnexpectedEof};
     match error {
         fjall::Error::Locked => Error::Closed(format!(
             "the indexes in {} are still in use by snapshots of a database that was closed; drop them first",
@@ -411,7 +411,7 @@ fn failed(doing: &str, path: &Path, error: fjall::Error) -> Error {
         fjall::Error::Io(source) | fjall::Error::Storage(fjall::LsmError::Io(source))
             if !matches!(
                 source.kind(),
-                AlreadyExists | InvalidData | NotFound | UnexpectedEof
+                AlreadyExists | InvalidData | InvalidInput | NotFound | UnexpectedEof
             ) =>
         {
             Error::io(format!("{doing} in {}", path.display()), source)
