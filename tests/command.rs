@@ -403,6 +403,32 @@ fn a_second_opener_is_told_that_the_database_is_open() {
 }
 
 #[test]
+fn of_processes_that_open_at_once_each_does_its_work_or_is_told_why_not() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut done = 0;
+    // The first round races for the creation, too.
+    for round in 0..3 {
+        let path = directory.path().join("db");
+        let text = "create class if not exists P { n: int unique }; insert P(n: 0) returning 1";
+        let start = |number: usize| {
+            let text = text.replace("n: 0", &format!("n: {}", round * 10 + number));
+            let path = path.clone();
+            std::thread::spawn(move || exec(&path, &text, &["--format", "json"]))
+        };
+        let started: Vec<_> = (0..4).map(start).collect();
+        for ran in started.into_iter().map(|process| process.join().unwrap()) {
+            match ran.code {
+                Some(0) => done += 1,
+                _ => drop(ran.failed(1, &["open in another process"])),
+            }
+        }
+        let ran = exec(&path, "select count(*) from P p", &["--format", "csv"]);
+        assert_eq!(ran.succeeded().output, format!("column1\n{done}\n"));
+    }
+    assert!(done >= 1);
+}
+
+#[test]
 fn a_newer_format_is_refused_by_number_and_left_alone() {
     let (_directory, path) = people();
     let format = path.join("FORMAT");

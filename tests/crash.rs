@@ -134,20 +134,31 @@ fn pairs(database: &Database) -> Pairs {
 
 const DIRECTORY: &str = "OLIVINE_CRASH_DIRECTORY";
 
-/// The process that gets killed: the same test binary, told by the environment where to write.
+/// The process that gets killed: the same test binary, told by the environment where to write. Its threads commit in
+/// groups, each to keys of its own.
 #[test]
 fn the_process_that_is_killed() {
     let Some(path) = std::env::var_os(DIRECTORY) else {
         return;
     };
-    let mut random = Random::new(u64::from(std::process::id()));
-    let mut output = std::io::stdout();
     let database = Database::open(path).unwrap();
     define(&database).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..WRITERS {
+            let database = &database;
+            scope.spawn(move || write_until_killed(database, thread));
+        }
+    });
+}
+
+const WRITERS: u64 = 3;
+
+fn write_until_killed(database: &Database, thread: u64) {
+    let mut random = Random::new(u64::from(std::process::id()) << 8 | thread);
     let mut indexed = database.statistics().indexes > 2;
     loop {
         let step = Step {
-            key: random.below(400) as i64,
+            key: (random.below(120) * WRITERS + thread) as i64,
             value: (!random.one_in(4)).then(|| random.below(1_000_000) as i64),
         };
         let padding = if random.one_in(10) {
@@ -157,18 +168,28 @@ fn the_process_that_is_killed() {
         };
         let durability = *random.pick(&[Durability::Sync, Durability::Buffer]);
         let value = step.value.map_or("-".into(), |value| value.to_string());
-        writeln!(output, "\ntry {} {value}", step.key).unwrap();
-        write(&database, step, padding, durability).unwrap();
-        writeln!(output, "ack {} {value}", step.key).unwrap();
+        say(&format!("try {} {value}\n", step.key));
+        while let Err(error) = write(database, step, padding, durability) {
+            // An index came or went meanwhile.
+            assert!(error.is_conflict(), "{error}");
+        }
+        say(&format!("ack {} {value}\n", step.key));
         match random.below(60) {
             0 => database.checkpoint().unwrap(),
-            1 => {
-                toggle_indexes(&database, indexed);
+            1 if thread == 0 => {
+                toggle_indexes(database, indexed);
                 indexed = !indexed;
             }
             _ => {}
         }
     }
+}
+
+/// Writes whole lines, whichever threads say them.
+fn say(line: &str) {
+    let mut output = std::io::stdout().lock();
+    output.write_all(line.as_bytes()).unwrap();
+    output.flush().unwrap();
 }
 
 /// Creates the indexes that come and go, or drops them. A kill may have left one of the two.
