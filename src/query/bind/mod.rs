@@ -7,7 +7,6 @@ mod condition;
 mod expression;
 mod group;
 mod name;
-mod nearest;
 mod operator;
 mod parameter;
 mod path;
@@ -26,6 +25,5 @@ pub(super) mod fixture;
 mod tests;
 
 pub use binder::{bind_statement, bind_value};
-pub use nearest::nearest;
 pub use parameter::Parameters;
 pub use types::type_of;

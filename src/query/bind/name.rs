@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use super::binder::{Binder, Bound};
-use super::nearest::nearest;
 use super::scope::{Clause, Scope};
 use super::types::type_of;
 use crate::error::{QueryError, QueryErrorCode, Span};
 use crate::object::{Oid, Type, Value};
 use crate::query::ast;
+use crate::query::nearest;
 use crate::query::plan::{
     Column, Expression, ExpressionKind, Output, Partition, Plan, Query, ResultKind, Subquery, SubqueryForm,
 };

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use super::binder::{Binder, Bound};
-use super::nearest::nearest;
 use crate::error::{QueryError, QueryErrorCode, Span};
 use crate::object::Type;
-use crate::query::ast;
 use crate::query::plan::{Expression, ExpressionKind};
+use crate::query::{ast, nearest};
 
 /// What is known of the parameters when a statement is bound.
 ///

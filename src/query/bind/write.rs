@@ -331,15 +331,11 @@ impl<'a> Binder<'a> {
             return Ok(None);
         };
         let scope = one_range(variable, target.clone());
-        let ((items, bare), _) = self.within(scope, |binder| binder.projection(projection))?;
+        let ((items, _), _) = self.within(scope, |binder| binder.projection(projection))?;
         let (outputs, columns) = self.outputs(items);
         let values = columns.into_iter().map(|(_, value)| value);
         let outputs = outputs.into_iter().zip(values).collect();
-        Ok(Some(Returning {
-            target,
-            outputs,
-            bare,
-        }))
+        Ok(Some(Returning { target, outputs }))
     }
 }
 

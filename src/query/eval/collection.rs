@@ -103,10 +103,7 @@ impl Evaluator<'_, '_> {
         }
         let mut accumulator = Accumulator::new(function);
         for member in &members {
-            match function {
-                AggregateFunction::CountRows => accumulator.add_rows(1),
-                _ => accumulator.add(member)?,
-            }
+            accumulator.add(member)?;
         }
         accumulator.finish()
     }

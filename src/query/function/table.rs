@@ -2,6 +2,7 @@
 
 use crate::error::{QueryError, QueryErrorCode, Result, Span};
 use crate::object::{Timestamp, Type, Value};
+use crate::query::nearest;
 use crate::query::plan::FunctionId;
 use crate::read::Reader;
 
@@ -89,7 +90,7 @@ pub fn resolve(name: &str, arguments: &[Type], span: Span) -> Result<(FunctionId
             span,
             format!("there is no function {name}"),
         );
-        return Err(match nearest(name) {
+        return Err(match nearest(name, names()) {
             Some(near) => error.hint(format!("did you mean {near}?")),
             None => error,
         });
@@ -103,36 +104,6 @@ pub fn resolve(name: &str, arguments: &[Type], span: Span) -> Result<(FunctionId
                 .hint(format!("it is called as {}", function.usage)))
         }
     }
-}
-
-/// The function name nearest to `name`, if one is near.
-fn nearest(name: &str) -> Option<&'static str> {
-    let name = name.to_ascii_lowercase();
-    names()
-        .map(|candidate| (distance(&name, candidate), candidate))
-        .filter(|(distance, candidate)| *distance <= 1 + candidate.len() / 4)
-        .min()
-        .map(|(_, candidate)| candidate)
-}
-
-/// Insertions, deletions and replacements between two words.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().take(64).collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().take(64).enumerate() {
-        let mut left = i.saturating_add(1);
-        let mut diagonal = i;
-        let mut next = Vec::with_capacity(row.len());
-        next.push(left);
-        for (to, above) in b.iter().zip(row.iter().skip(1)) {
-            let replaced = diagonal.saturating_add(usize::from(from != *to));
-            left = replaced.min(left.saturating_add(1)).min(above.saturating_add(1));
-            diagonal = *above;
-            next.push(left);
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or(0)
 }
 
 /// Whether an argument of type `given` can stand where `wanted` is.

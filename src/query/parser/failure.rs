@@ -3,6 +3,7 @@
 use super::input::{Expected, Failure, Farthest, Input};
 use super::statement::{opening_words, opens_statement};
 use crate::error::{QueryError, QueryErrorCode, Span};
+use crate::query::nearest;
 use crate::query::token::{TokenKind, is_reserved};
 
 /// How much of a token an error shows, in characters.
@@ -181,9 +182,7 @@ fn misspelt_keyword(here: Input<'_>, farthest: &Farthest) -> Option<String> {
     let before = here.back();
     let meant = nearest(here.text(), words).or_else(|| {
         let alias = here.at > 0 && before.is(TokenKind::Word) && !is_reserved(before.text());
-        alias
-            .then(|| nearest(before.text(), clauses.into_iter()))
-            .flatten()
+        alias.then(|| nearest(before.text(), clauses)).flatten()
     })?;
     Some(format!("did you mean `{meant}`?"))
 }
@@ -252,58 +251,4 @@ fn unclosed_brackets(here: Input<'_>) -> Vec<usize> {
         }
     }
     open
-}
-
-/// The nearest of `words` to a misspelt one, if it is near enough.
-fn nearest<'w>(word: &str, words: impl Iterator<Item = &'w str>) -> Option<&'w str> {
-    let word = word.to_lowercase();
-    let length = word.chars().count();
-    if length > 16 {
-        return None;
-    }
-    let allowed = if length < 4 { 1 } else { 2 };
-    words
-        .map(|candidate| (distance(&word, candidate), candidate))
-        .filter(|(distance, candidate)| *distance <= allowed && *distance < candidate.len().min(length))
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
-}
-
-/// The number of letters to insert, drop, change or swap with their neighbour.
-fn distance(left: &str, right: &str) -> usize {
-    let right: Vec<char> = right.chars().collect();
-    let mut before_last: Vec<usize> = Vec::new();
-    let mut last: Vec<usize> = (0..=right.len()).collect();
-    let mut previous = None;
-    for (row, letter) in left.chars().enumerate() {
-        let mut current = vec![row + 1];
-        for (column, other) in right.iter().enumerate() {
-            let at = |line: &[usize], index: usize| line.get(index).copied().unwrap_or(usize::MAX / 2);
-            let changed = at(&last, column) + usize::from(letter != *other);
-            let mut least = changed
-                .min(at(&last, column + 1) + 1)
-                .min(at(&current, column) + 1);
-            let swapped = column > 0 && previous == Some(*other) && right.get(column - 1) == Some(&letter);
-            if swapped {
-                least = least.min(at(&before_last, column - 1) + 1);
-            }
-            current.push(least);
-        }
-        before_last = std::mem::replace(&mut last, current);
-        previous = Some(letter);
-    }
-    last.last().copied().unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn distance_counts_swaps_as_one() {
-        assert_eq!(distance("form", "from"), 1);
-        assert_eq!(distance("selct", "select"), 1);
-        assert_eq!(distance("", "set"), 3);
-        assert_eq!(distance("where", "where"), 0);
-    }
 }

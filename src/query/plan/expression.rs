@@ -289,7 +289,8 @@ pub enum ExpressionKind {
         /// What is computed of each member.
         body: Box<Expression>,
     },
-    /// An aggregate over the members of a collection (never `CountRows`). nil counts as empty.
+    /// An aggregate over the members of a collection (never `CountRows`), as [`AggregateFunction`] says: members that
+    /// are nil are skipped. A nil collection counts as empty.
     Aggregate {
         /// Which aggregate.
         function: AggregateFunction,

@@ -138,6 +138,4 @@ pub struct Returning {
     pub target: Column,
     /// The outputs and what they hold.
     pub outputs: Vec<(Output, Expression)>,
-    /// Whether a row means the bare value of its one output.
-    pub bare: bool,
 }

@@ -390,81 +390,63 @@ fn nothing() -> Access {
     }
 }
 
+/// How many rows a scan of an index of people gives.
+fn found(store: &Arc<Store>, index: IndexId, access: Access) -> usize {
+    run(store, index_scan(store, index, access, Direction::Ascending)).len()
+}
+
 #[test]
 fn an_index_scan_gives_what_the_filter_gives_without_nil_and_nan() {
     let mut store = company(1_200);
-    let ages_index = store.index("Person", "age");
+    let ages = store.index("Person", "age");
     let scores = store.index("Person", "score");
-    let tags = store.index("Person", "tags");
     let store = Arc::new(store);
-    let count = |index, access| run(&store, index_scan(&store, index, access, Direction::Ascending)).len();
     let filtered = |predicate| {
-        run(
-            &store,
-            Plan::Filter {
-                input: people(&store),
-                predicate,
-            },
-        )
-        .len()
+        let input = people(&store);
+        run(&store, Plan::Filter { input, predicate }).len()
     };
     let score = || attribute_of(person(), "score", 2, Type::Float);
     let bound = Some((int(40), false));
-    let above = Access {
-        lower: bound.clone(),
+    for (index, attribute) in [(ages, age()), (scores, score())] {
+        let above = Access {
+            lower: bound.clone(),
+            ..nothing()
+        };
+        let below = Access {
+            upper: bound.clone(),
+            ..nothing()
+        };
+        let greater = compare(Comparison::Greater, attribute.clone(), int(40));
+        let less = compare(Comparison::Less, attribute, int(40));
+        assert_eq!(found(&store, index, above), filtered(greater));
+        assert_eq!(found(&store, index, below), filtered(less));
+    }
+}
+
+#[test]
+fn an_index_scan_has_nil_where_it_is_asked_for_and_each_object_once() {
+    let mut store = company(1_200);
+    let ages = store.index("Person", "age");
+    let tags = store.index("Person", "tags");
+    let store = Arc::new(store);
+    let all = found(&store, ages, nothing());
+    assert_eq!(all, 1_200, "without bounds nil is there too");
+    let equal = |equal| Access {
+        equal: vec![equal],
         ..nothing()
     };
-    let below = Access {
-        upper: bound,
-        ..nothing()
-    };
-    assert_eq!(
-        count(ages_index, above.clone()),
-        filtered(compare(Comparison::Greater, age(), int(40)))
-    );
-    assert_eq!(
-        count(ages_index, below.clone()),
-        filtered(compare(Comparison::Less, age(), int(40)))
-    );
-    assert_eq!(
-        count(scores, above),
-        filtered(compare(Comparison::Greater, score(), int(40)))
-    );
-    assert_eq!(
-        count(scores, below),
-        filtered(compare(Comparison::Less, score(), int(40)))
-    );
-    assert_eq!(
-        count(ages_index, nothing()),
-        1_200,
-        "without bounds nil is there too"
-    );
-    let nil = Access {
-        equal: vec![Equal::Nil],
-        ..nothing()
-    };
-    assert_eq!(
-        count(ages_index, nil),
-        all_ages(&store).iter().filter(|age| age.is_nil()).count()
-    );
-    let equal_nil = Access {
-        equal: vec![Equal::Value(Expression::constant(Value::Nil, Type::Int))],
-        ..nothing()
-    };
-    assert_eq!(count(ages_index, equal_nil), 0);
+    let nils = all_ages(&store).iter().filter(|age| age.is_nil()).count();
+    assert_eq!(found(&store, ages, equal(Equal::Nil)), nils);
+    let nil = Expression::constant(Value::Nil, Type::Int);
+    assert_eq!(found(&store, ages, equal(Equal::Value(nil))), 0);
+    let wanted = Expression::constant(Value::list(["tag0", "tag1"]), Type::list(Type::String));
     let tagged = Access {
-        among: Some(vec![(
-            Expression::constant(Value::list(["tag0", "tag1"]), Type::list(Type::String)),
-            true,
-        )]),
+        among: Some(vec![(wanted, true)]),
         ..nothing()
     };
     let expected = (0..1_200).filter(|n| n % 5 != 0 && n % 4 > 0).count();
-    assert_eq!(
-        count(tags, tagged),
-        expected,
-        "an object under two keys comes once"
-    );
+    let count = found(&store, tags, tagged);
+    assert_eq!(count, expected, "an object under two keys comes once");
 }
 
 #[test]

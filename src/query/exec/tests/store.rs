@@ -192,82 +192,68 @@ impl Reader for Store {
     }
 }
 
+/// The classes of a company.
+struct Company {
+    site: ClassId,
+    dept: ClassId,
+    person: ClassId,
+    employee: ClassId,
+}
+
+fn define_company(store: &mut Store) -> Company {
+    Company {
+        site: store.define(ClassDefinition::new("Site").attribute("city", Type::String)),
+        dept: store.define(
+            ClassDefinition::new("Dept")
+                .attribute("name", Type::String)
+                .attribute("site", Type::reference("Site")),
+        ),
+        person: store.define(
+            ClassDefinition::new("Person")
+                .attribute("name", Type::String)
+                .attribute("age", Type::Int)
+                .attribute("score", Type::Float)
+                .attribute("dept", Type::reference("Dept"))
+                .attribute("tags", Type::list(Type::String))
+                .attribute("active", Type::Bool)
+                .attribute("extra", Type::Any)
+                .attribute("boss", Type::reference("Person")),
+        ),
+        employee: store.define(
+            ClassDefinition::new("Employee")
+                .extends("Person")
+                .attribute("salary", Type::Int),
+        ),
+    }
+}
+
 /// Classes Site, Dept, Person and Employee (a Person), with people that have nils, a NaN, and dangling references.
 pub fn company(people: usize) -> Store {
     let mut store = Store::new();
-    let site = store.define(ClassDefinition::new("Site").attribute("city", Type::String));
-    let dept = store.define(
-        ClassDefinition::new("Dept")
-            .attribute("name", Type::String)
-            .attribute("site", Type::reference("Site")),
-    );
-    let person = store.define(
-        ClassDefinition::new("Person")
-            .attribute("name", Type::String)
-            .attribute("age", Type::Int)
-            .attribute("score", Type::Float)
-            .attribute("dept", Type::reference("Dept"))
-            .attribute("tags", Type::list(Type::String))
-            .attribute("active", Type::Bool)
-            .attribute("extra", Type::Any)
-            .attribute("boss", Type::reference("Person")),
-    );
-    let employee = store.define(
-        ClassDefinition::new("Employee")
-            .extends("Person")
-            .attribute("salary", Type::Int),
-    );
+    let classes = define_company(&mut store);
     let sites: Vec<Oid> = (0..5)
-        .map(|number| store.insert(site, &[Value::from(format!("city{number}"))]))
+        .map(|number| store.insert(classes.site, &[Value::from(format!("city{number}"))]))
         .collect();
     let depts: Vec<Oid> = (0..20)
         .map(|number| {
-            store.insert(
-                dept,
-                &[
-                    Value::from(format!("dept{number}")),
-                    Value::Reference(sites[number % 5]),
-                ],
-            )
+            let name = Value::from(format!("dept{number}"));
+            store.insert(classes.dept, &[name, Value::Reference(sites[number % 5])])
         })
         .collect();
-    let gone = Oid::new(dept, 999).unwrap();
+    let gone = Oid::new(classes.dept, 999).unwrap();
     let mut boss: Option<Oid> = None;
     for number in 0..people {
-        let at = number as i64;
-        let nil_or = |every: usize, value: Value| if number % every == 0 { Value::Nil } else { value };
-        let mut values = vec![
-            nil_or(11, Value::from(format!("name{}", number % 97))),
-            nil_or(13, Value::Int(at * 7919 % 100)),
-            nil_or(
-                17,
-                Value::Float(if number % 19 == 0 {
-                    f64::NAN
-                } else {
-                    at as f64 / 8.0
-                }),
-            ),
-            nil_or(
-                7,
-                Value::Reference(if number % 23 == 0 {
-                    gone
-                } else {
-                    depts[number % 20]
-                }),
-            ),
-            nil_or(5, Value::list((0..number % 4).map(|tag| format!("tag{tag}")))),
-            nil_or(3, Value::Bool(number % 2 == 0)),
-            match number % 4 {
-                0 => Value::Int(at % 10),
-                1 => Value::from("text"),
-                2 => Value::Float(0.5),
-                _ => Value::Nil,
-            },
-            boss.map_or(Value::Nil, Value::Reference),
-        ];
-        let class = if number % 3 == 0 { employee } else { person };
-        if class == employee {
-            values.push(Value::Int(at * 10));
+        let dept = if number % 23 == 0 {
+            gone
+        } else {
+            depts[number % 20]
+        };
+        let mut values = values_of_person(number, dept);
+        values.push(boss.map_or(Value::Nil, Value::Reference));
+        let mut class = classes.person;
+        if number % 3 == 0 {
+            class = classes.employee;
+            values.push(Value::Int(number as i64 * 10));
         }
         let oid = store.insert(class, &values);
         if number % 10 == 0 {
@@ -275,6 +261,32 @@ pub fn company(people: usize) -> Store {
         }
     }
     store
+}
+
+/// The attributes of a person, without its boss.
+fn values_of_person(number: usize, dept: Oid) -> Vec<Value> {
+    let at = number as i64;
+    let nil_or = |every: usize, value: Value| if number % every == 0 { Value::Nil } else { value };
+    let score = if number % 19 == 0 {
+        f64::NAN
+    } else {
+        at as f64 / 8.0
+    };
+    let extra = match number % 4 {
+        0 => Value::Int(at % 10),
+        1 => Value::from("text"),
+        2 => Value::Float(0.5),
+        _ => Value::Nil,
+    };
+    vec![
+        nil_or(11, Value::from(format!("name{}", number % 97))),
+        nil_or(13, Value::Int(at * 7919 % 100)),
+        nil_or(17, Value::Float(score)),
+        nil_or(7, Value::Reference(dept)),
+        nil_or(5, Value::list((0..number % 4).map(|tag| format!("tag{tag}")))),
+        nil_or(3, Value::Bool(number % 2 == 0)),
+        extra,
+    ]
 }
 
 pub fn column(id: u32, name: &str, r#type: Type) -> Column {

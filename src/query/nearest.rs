@@ -1,4 +1,4 @@
-//! The nearest name, for suggestions.
+//! The nearest name or word, for suggestions.
 
 /// The candidate nearest to `name`, if one is near enough to be meant; the first of several in alphabetical order.
 pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) -> Option<&'c str> {
@@ -14,8 +14,7 @@ pub fn nearest<'c>(name: &str, candidates: impl IntoIterator<Item = &'c str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours between two words; case counts half a letter at most
-/// (a difference in case alone is the nearest of all).
+/// Insertions, deletions, replacements and swaps of neighbours between two words; case does not count.
 fn distance(from: &str, to: &str) -> usize {
     const LONGEST: usize = 64;
     let from: Vec<char> = from.to_lowercase().chars().take(LONGEST).collect();
@@ -55,5 +54,13 @@ mod tests {
         assert_eq!(nearest("departmnet", names), Some("department"));
         assert_eq!(nearest("salary", names), None);
         assert_eq!(nearest("x", names), None);
+    }
+
+    #[test]
+    fn neighbours_that_changed_places_count_once() {
+        assert_eq!(distance("form", "from"), 1);
+        assert_eq!(distance("selct", "select"), 1);
+        assert_eq!(distance("", "set"), 3);
+        assert_eq!(distance("Where", "where"), 0);
     }
 }
