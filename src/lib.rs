@@ -1,4 +1,52 @@
 //! Olivine: a persistent, transactional object database.
+//!
+//! A [`Database`] keeps graphs of objects on disk (or in memory). Classes come from your own structs through serde
+//! ([`Database::define`]) or are given by name ([`Database::define_class`]). Objects refer to one another by [`Ref`],
+//! which is `Copy`, eight bytes, and never loads anything by itself. A [`Snapshot`] is one committed state; a
+//! [`Transaction`] reads one snapshot under its own writes and commits all of them or none. Both answer queries in OQL.
+//!
+//! ```
+//! use olivine::{Database, Ref, params};
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Debug, Serialize, Deserialize)]
+//! struct Author { name: String, born: u16 }
+//!
+//! #[derive(Debug, Serialize, Deserialize)]
+//! struct Book { title: String, year: u16, author: Ref<Author> }
+//!
+//! let db = Database::in_memory()?;
+//! db.define::<Author>()?;
+//! db.define::<Book>()?.index("year")?.index("author.name")?;
+//! db.transact(|tx| {
+//!     let author = tx.insert(&Author { name: "Lem".into(), born: 1921 })?;
+//!     tx.insert(&Book { title: "Solaris".into(), year: 1961, author })
+//! })?;
+//!
+//! let snapshot = db.snapshot();
+//! let text = "select b from Book b where b.author.name = $name and b.year >= $since";
+//! for row in snapshot.query(text, params! { name: "Lem", since: 1960 })?.objects::<Book>() {
+//!     let (id, book) = row?;
+//!     println!("{}: {}", snapshot.describe(id), book.title);
+//! }
+//! # Ok::<(), olivine::Error>(())
+//! ```
+//!
+//! # Guarantees, by the moment
+//!
+//! * When [`Transaction::commit`] returns a number, every snapshot taken from then on shows the commit, and with
+//!   [`Durability::Sync`] (the default) it survives a power cut. With [`Durability::Buffer`] it survives the end of the
+//!   process; a power cut may take the newest commits, never one from the middle, and none older than about a second.
+//! * When it returns an error, nothing of the transaction will ever be seen.
+//! * A snapshot sees exactly the commits up to its number, however long it is held.
+//! * If a write or sync fails, the database takes no more changes and says so; reading goes on; opening it again recovers
+//!   everything that was acknowledged as durable.
+//!
+//! # Limits
+//!
+//! One process opens a database at a time (several may open it read-only). Transactions are snapshot isolated: write
+//! skew is possible, and asking for serializable is refused. An object's encoded body has at most 256 MiB. 64-bit targets
+//! only.
 
 pub mod error;
 pub mod object;
@@ -61,3 +109,8 @@ pub use transaction::{Transaction, TransactionOptions};
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("Olivine maps its segments and needs a 64-bit target");
+
+/// The examples of the README, run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
