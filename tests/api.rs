@@ -444,3 +444,60 @@ fn large_objects_that_many_rows_refer_to_are_read_right() {
         ]
     );
 }
+
+#[test]
+fn the_deepest_statements_run_or_end_in_an_error_on_a_stack_of_two_megabytes() {
+    let run = || {
+        let mut session = olivine::Session::new(Database::in_memory().unwrap());
+        session
+            .execute("create class T { a: int }; insert T(a: 1)", ())
+            .unwrap();
+        let mut outcome = |text: String| {
+            let outcomes = session.execute(&text, ());
+            outcomes.map(|outcomes| {
+                for outcome in outcomes {
+                    if let olivine::Outcome::Rows(rows) = outcome {
+                        rows.for_each(drop);
+                    }
+                }
+            })
+        };
+        for depth in [10, 20, 60, 98, 150, 100_000] {
+            let nested = |open: &str, core: &str, close: &str| {
+                format!("{}{core}{}", open.repeat(depth), close.repeat(depth))
+            };
+            let texts = [
+                format!("select t.a from T t where {}", nested("(", "t.a = 1", ")")),
+                format!("select t.a from T t where {}", nested("not (", "t.a = 1", ")")),
+                format!("select {}", nested("(select ", "1", ")")),
+                format!(
+                    "select t.a from T t where {}",
+                    nested("exists (select x from T x where ", "t.a = 1", ")")
+                ),
+                format!("select {} from T t", nested("abs(", "t.a", ")")),
+                format!("select {} from T t", nested("list(", "t.a", ")")),
+                format!(
+                    "select {} from T t",
+                    nested("case when true then ", "t.a", " end")
+                ),
+                format!("select {}t.a from T t", "- ".repeat(depth)),
+            ];
+            for text in texts {
+                let _ = outcome(text);
+            }
+        }
+        for length in [100, 240, 5_000] {
+            let _ = outcome(format!("select {} from T t", vec!["t.a"; length].join(" + ")));
+            let _ = outcome(format!(
+                "select t.a from T t where {}",
+                vec!["t.a = 1"; length].join(" or ")
+            ));
+        }
+    };
+    std::thread::Builder::new()
+        .stack_size(2 << 20)
+        .spawn(run)
+        .unwrap()
+        .join()
+        .unwrap();
+}

@@ -39,7 +39,7 @@ pub use statement::{
 pub const NESTING_LIMIT: usize = 100;
 
 /// How many operators may lie above one another in a tree, left-associative chains included.
-pub const HEIGHT_LIMIT: usize = 500;
+pub const HEIGHT_LIMIT: usize = 250;
 
 /// An identifier where it stands in the text; equal to another if the text is.
 #[derive(Debug, Clone)]

@@ -24,7 +24,8 @@ use super::plan::{
     Statement, Update,
 };
 use super::plan_cache::PlanCache;
-use crate::error::{Error, QueryError, QueryErrorCode, Result};
+use super::roomy::{may_nest_parsed, with_room};
+use crate::error::{Error, QueryError, QueryErrorCode, Result, Span};
 use crate::object::{Oid, Type, Value};
 use crate::read::Reader;
 
@@ -133,14 +134,14 @@ impl Engine {
         types: ParameterTypes,
     ) -> Result<Arc<Statement>> {
         let given = bind::Parameters::Given(types);
-        let bound = bind_statement(statement, reader.catalog(), &given)?.ok_or_else(|| {
-            QueryError::new(
-                QueryErrorCode::Unsupported,
-                statement.span,
-                "this statement has no plan to run",
-            )
-        })?;
-        Ok(Arc::new(self.optimized(bound, reader)))
+        with_room(may_nest_parsed(length(statement.span)), || {
+            let bound = bind_statement(statement, reader.catalog(), &given)?.ok_or_else(|| {
+                let message = "this statement has no plan to run";
+                QueryError::new(QueryErrorCode::Unsupported, statement.span, message)
+            })?;
+            Ok(Arc::new(self.optimized(bound, reader)))
+        })
+        .map_err(no_thread)?
     }
 
     fn optimized(&self, bound: Statement, reader: &dyn Reader) -> Statement {
@@ -174,8 +175,11 @@ impl Engine {
         run: &Run,
     ) -> Result<Value> {
         let given = bind::Parameters::Given(parameter_types(parameters, reader.as_ref()));
-        let bound = bind_value(expression, reader.catalog(), &given)?;
-        let bound = Arc::new(self.optimized(bound, reader.as_ref()));
+        let bound = with_room(may_nest_parsed(length(expression.span)), || {
+            let bound = bind_value(expression, reader.catalog(), &given)?;
+            Ok::<_, Error>(Arc::new(self.optimized(bound, reader.as_ref())))
+        })
+        .map_err(no_thread)??;
         self.rows(bound, reader, parameters, run.clone())?.into_value()
     }
 
@@ -257,6 +261,15 @@ impl Engine {
             ..Options::default()
         }
     }
+}
+
+fn no_thread(error: std::io::Error) -> Error {
+    Error::io("starting a thread for a long statement", error)
+}
+
+/// Bytes of the text at `span`.
+fn length(span: Span) -> usize {
+    span.end.saturating_sub(span.start)
 }
 
 /// The plan itself as rows of text.

@@ -13,6 +13,7 @@ mod parameters;
 mod parser;
 pub mod plan;
 mod plan_cache;
+mod roomy;
 mod token;
 
 pub use ast::Statement;

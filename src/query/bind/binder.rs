@@ -86,6 +86,8 @@ pub(super) struct Binder<'a> {
 impl<'a> Binder<'a> {
     /// Queries that a statement may have in all, those that `with` repeats included.
     const MOST_QUERIES: u32 = 10_000;
+    /// Each query within a query takes stack when it runs, most in a build without optimization.
+    const DEEPEST_QUERY: usize = 24;
 
     fn new(catalog: &'a Catalog, given: &'a Parameters) -> Binder<'a> {
         Binder {
@@ -120,6 +122,13 @@ impl<'a> Binder<'a> {
         self.subqueries = self.subqueries.saturating_add(1);
         if self.subqueries > Self::MOST_QUERIES {
             let message = format!("the statement has more than {} queries", Self::MOST_QUERIES);
+            return Err(QueryError::new(QueryErrorCode::TooComplex, span, message));
+        }
+        if self.scopes.len() > Self::DEEPEST_QUERY {
+            let message = format!(
+                "queries nest too deeply: at most {} within one another",
+                Self::DEEPEST_QUERY
+            );
             return Err(QueryError::new(QueryErrorCode::TooComplex, span, message));
         }
         Ok(self.subqueries)

@@ -5,7 +5,8 @@ use super::input::{Expected, Failure, Input, Parsed, State};
 use super::statement::statement;
 use crate::error::{QueryError, QueryErrorCode, Span};
 use crate::query::ast::{Query, Statement, StatementKind};
-use crate::query::token::{TokenKind, tokenize};
+use crate::query::roomy::{may_nest, with_room};
+use crate::query::token::{TokenKind, Tokens, tokenize};
 
 /// Parses a whole script: statements that end with `;` (the last may omit it).
 ///
@@ -13,7 +14,14 @@ use crate::query::token::{TokenKind, tokenize};
 /// The first error in the text; its span is in bytes of `text`, and line and column are filled in.
 pub fn parse_script(text: &str) -> Result<Vec<Statement>, QueryError> {
     let tokens = tokenize(text).map_err(|failed| failed.error.locate(text))?;
-    let state = State::new(text, &tokens);
+    with_room(may_nest(text), || parse_tokens(text, &tokens)).unwrap_or_else(|error| {
+        let message = format!("the text is long and the system gives no thread to parse it in: {error}");
+        Err(QueryError::new(QueryErrorCode::TooComplex, Span::new(0, text.len()), message).locate(text))
+    })
+}
+
+fn parse_tokens(text: &str, tokens: &Tokens) -> Result<Vec<Statement>, QueryError> {
+    let state = State::new(text, tokens);
     match script(state.input()) {
         Ok((_, statements)) => Ok(statements),
         Err(nom::Err::Error(failure) | nom::Err::Failure(failure)) => {
