@@ -73,6 +73,7 @@ impl Store {
         let IndexStorage::Directory(directory) = storage else {
             return Ok(Store::Memory);
         };
+        check_lists(&directory)?;
         let open = || {
             fjall::Database::builder(&directory)
                 .cache_size(cache)
@@ -393,6 +394,32 @@ impl Deref for Bytes {
             Bytes::Memory(bytes) => bytes,
         }
     }
+}
+
+/// Compares the engine's lists of files with the checksums it keeps of them. It does not do so itself, and a damaged
+/// count in one would make it ask for more memory than there is, which ends the process.
+fn check_lists(directory: &Path) -> Result<()> {
+    let Ok(spaces) = std::fs::read_dir(directory.join("keyspaces")) else {
+        return Ok(());
+    };
+    for space in spaces.flatten().map(|entry| entry.path()) {
+        // A missing or shortened file is for the engine to find.
+        let Ok(current) = std::fs::read(space.join("current")) else {
+            continue;
+        };
+        let Some((number, rest)) = current.split_first_chunk::<8>() else {
+            continue;
+        };
+        let Some((checksum, [0])) = rest.split_first_chunk::<16>() else {
+            continue;
+        };
+        let list = space.join(format!("v{}", u64::from_le_bytes(*number)));
+        let Ok(bytes) = std::fs::read(&list) else { continue };
+        if xxhash_rust::xxh3::xxh3_128(&bytes) != u128::from_le_bytes(*checksum) {
+            return Err(damaged(&list, "the list of files has a wrong checksum".into()));
+        }
+    }
+    Ok(())
 }
 
 /// The error of a call into the engine: the operating system's own, or damage. All files are the engine's, so one that
