@@ -172,9 +172,7 @@ impl Progress {
     /// Says what is being done now; an error if the user asked to stop.
     pub fn now(&self, doing: impl Into<String>) -> Result<()> {
         if INTERRUPTED.load(Ordering::Relaxed) {
-            return Err(Error::Cancelled(
-                "the benchmark was interrupted; its databases were removed".into(),
-            ));
+            return Err(Error::Cancelled("the benchmark was interrupted".into()));
         }
         self.bar.set_message(doing.into());
         Ok(())
