@@ -8,7 +8,7 @@ use rust_decimal::prelude::{FromPrimitive, ToPrimitive};
 use crate::error::{QueryErrorCode, Result};
 use crate::object::{Timestamp, Type, Value, coerce, text};
 use crate::query::exec::Run;
-use crate::query::function::arithmetic::{DAY, decimal_to_float, failure, float_to_int, out_of_range};
+use crate::query::function::arithmetic::{DAY, failure, float_to_int, out_of_range};
 
 /// `value` as a value of type `to`, or an error that says why it is none. nil stays nil. Text is parsed; numbers are
 /// rounded toward zero on the way to int; a reference must be to an object of the class.

@@ -2,7 +2,6 @@
 
 use std::borrow::Cow;
 use std::ops::Bound;
-use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 

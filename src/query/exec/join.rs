@@ -3,7 +3,7 @@
 //! Also what the other joins share: [`Pairs`] makes joined rows out of candidate pairs, tests them, and remembers
 //! which left rows have found a partner.
 
-use super::batch::{BATCH, Batch};
+use super::batch::Batch;
 use super::compile::Test;
 use super::context::Run;
 use super::filter::select;

@@ -29,9 +29,8 @@ mod values;
 #[cfg(test)]
 mod tests;
 
-pub use batch::{BATCH, Batch, Cell, Cells, Object};
+pub use batch::{BATCH, Batch};
 pub use build::build;
-pub use context::{Answer, Context, Options, Place, Run, Scope, Shared, Statistics};
+pub use context::{Answer, Options, Place, Run, Scope, Shared, Statistics};
 pub use execute::{delete_targets, execute, insert_rows, returning_rows, update_rows};
-pub use operator::Operator;
 pub use rows::{Row, Rows};

@@ -8,7 +8,7 @@ use crate::query::plan::AggregateFunction;
 
 use super::aggregate::{self, Accumulator};
 use super::arithmetic::failure;
-use super::table::{Call, Function, Volatility, argument, mismatch};
+use super::table::{Call, Function, argument, mismatch};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     pure("count", "count(collection)", count_type, |_, a| {
@@ -61,7 +61,6 @@ const fn pure(
     Function {
         name,
         usage,
-        volatility: Volatility::Pure,
         strict: false,
         result,
         run,

@@ -1,6 +1,5 @@
 //! Functions on numbers.
 
-use rust_decimal::prelude::FromPrimitive;
 use rust_decimal::{Decimal, RoundingStrategy};
 
 use crate::error::{QueryErrorCode, Result};
@@ -8,7 +7,7 @@ use crate::object::{Type, Value};
 use crate::query::plan::Arithmetic;
 
 use super::arithmetic::{self, decimal_to_float, failure, out_of_range};
-use super::table::{Call, Function, Volatility, argument, mismatch};
+use super::table::{Call, Function, argument, mismatch};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     pure("abs", "abs(number)", same, abs),
@@ -42,7 +41,6 @@ const fn pure(
     Function {
         name,
         usage,
-        volatility: Volatility::Pure,
         strict: true,
         result,
         run,

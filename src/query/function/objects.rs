@@ -5,7 +5,7 @@ use crate::error::Result;
 use crate::object::{Oid, Type, Value, codec};
 use crate::read::ExtentPosition;
 
-use super::table::{Call, Function, Volatility, argument, mismatch};
+use super::table::{Call, Function, argument, mismatch};
 
 /// Objects read at once by `referrers`.
 const BATCH: usize = 1024;
@@ -41,7 +41,6 @@ const fn of_object(
     Function {
         name,
         usage,
-        volatility: Volatility::Stable,
         strict: true,
         result,
         run,

@@ -10,7 +10,7 @@ use crate::object::{Type, Value};
 use crate::query::plan::Comparison;
 
 use super::compare;
-use super::table::{Call, Function, Volatility, argument};
+use super::table::{Call, Function, argument};
 
 pub(super) const FUNCTIONS: &[Function] = &[
     pure("coalesce", "coalesce(value, ...)", coalesce_type, coalesce),
@@ -19,7 +19,6 @@ pub(super) const FUNCTIONS: &[Function] = &[
     pure("is_undefined", "is_undefined(value)", one_to_bool, is_undefined),
     pure("hash", "hash(value)", one_to_int, hash),
     Function {
-        volatility: Volatility::Volatile,
         ..pure(
             "uuid",
             "uuid()",
@@ -38,7 +37,6 @@ const fn pure(
     Function {
         name,
         usage,
-        volatility: Volatility::Pure,
         strict: false,
         result,
         run,

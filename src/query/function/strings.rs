@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::object::{Type, Value};
 
-use super::table::{Call, Function, Volatility, argument, mismatch, takes};
+use super::table::{Call, Function, argument, mismatch, takes};
 
 /// The longest string a function makes, in bytes.
 const LONGEST: usize = 16 * 1024 * 1024;
@@ -71,7 +71,6 @@ const fn pure(
     Function {
         name,
         usage,
-        volatility: Volatility::Pure,
         strict: true,
         result,
         run,

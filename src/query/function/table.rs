@@ -15,25 +15,12 @@ pub struct Call<'a> {
     pub now: Timestamp,
 }
 
-/// When calls with equal arguments have equal results.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Volatility {
-    /// Always: a call with constant arguments is a constant.
-    Pure,
-    /// Within one statement (it reads the state or the time).
-    Stable,
-    /// Never.
-    Volatile,
-}
-
 /// A function.
 pub struct Function {
     /// Its name.
     pub name: &'static str,
     /// How it is called, for messages.
     pub usage: &'static str,
-    /// When results can be reused.
-    pub volatility: Volatility,
     /// Whether any nil argument makes the result nil without a call.
     pub strict: bool,
     /// The result type for these argument types; `None` if they do not fit. `any` fits everywhere.

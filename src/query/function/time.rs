@@ -1,11 +1,11 @@
 //! Functions on dates, times, timestamps and durations. Everything is UTC; every `now()` of a statement is the same.
 
 use crate::error::{QueryErrorCode, Result};
-use crate::object::{Date, Duration, Time, Timestamp, Type, Value};
+use crate::object::{Date, Duration, Timestamp, Type, Value};
 use crate::query::plan::Arithmetic;
 
 use super::arithmetic::{self, DAY, failure, out_of_range};
-use super::table::{Call, Function, Volatility, argument, mismatch, takes};
+use super::table::{Call, Function, argument, mismatch, takes};
 
 const SECOND: i64 = 1_000_000;
 const MINUTE: i64 = 60 * SECOND;
@@ -13,7 +13,6 @@ const HOUR: i64 = 60 * MINUTE;
 
 pub(super) const FUNCTIONS: &[Function] = &[
     Function {
-        volatility: Volatility::Stable,
         ..pure(
             "now",
             "now()",
@@ -22,7 +21,6 @@ pub(super) const FUNCTIONS: &[Function] = &[
         )
     },
     Function {
-        volatility: Volatility::Stable,
         ..pure(
             "today",
             "today()",
@@ -61,7 +59,6 @@ pub(super) const FUNCTIONS: &[Function] = &[
         extract,
     ),
     Function {
-        volatility: Volatility::Stable,
         ..pure(
             "age",
             "age(date | timestamp [, since date | timestamp])",
@@ -80,7 +77,6 @@ const fn pure(
     Function {
         name,
         usage,
-        volatility: Volatility::Pure,
         strict: true,
         result,
         run,

@@ -3,7 +3,7 @@
 use super::{Compiler, Row};
 use crate::error::Result;
 use crate::object::codec::{self, Body};
-use crate::object::{ClassId, Layout, Oid, Record, Type, Value, ValueRef};
+use crate::object::{Oid, Record, Type, Value, ValueRef};
 use crate::query::plan::{Expression, ExpressionKind, Slots};
 
 /// An attribute of an object column: where it lies.

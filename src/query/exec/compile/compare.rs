@@ -1,12 +1,8 @@
 //! Predicates: one closure where an attribute meets a constant.
 
-use std::cmp::Ordering;
-use std::sync::Arc;
-
 use rustc_hash::FxHashSet;
 
 use super::{Attribute, Compiler, Test, evaluate_truth};
-use crate::error::Result;
 use crate::object::{ClassId, Oid, Type, Value, ValueRef};
 use crate::query::function::compare::holds;
 use crate::query::function::like::Pattern;

@@ -349,8 +349,12 @@ fn distinct_and_set_operations_compare_whole_rows() {
         for all in [false, true] {
             let (left, right) = (side(1, 150), side(2, 40));
             let members = |side: &(Box<Plan>, Vec<Column>)| values(Plan::clone(&side.0));
-            let mut wanted =
-                crate::query::eval::set_operation(operator, all, &members(&left), &members(&right));
+            let mut wanted = crate::query::eval::collection::set_operation(
+                operator,
+                all,
+                &members(&left),
+                &members(&right),
+            );
             wanted.sort();
             let plan = Plan::SetOperation {
                 operator,

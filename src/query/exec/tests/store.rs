@@ -71,10 +71,6 @@ impl Store {
         Oid::new(class, bodies.len() as u64 - 1).unwrap()
     }
 
-    pub fn delete(&mut self, oid: Oid) {
-        self.objects.get_mut(&oid.class()).unwrap()[oid.serial() as usize] = None;
-    }
-
     fn record(&self, oid: Oid) -> Option<Record<'_>> {
         let body = self
             .objects
