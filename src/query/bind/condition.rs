@@ -106,8 +106,7 @@ impl<'a> Binder<'a> {
         right: &mut Expression,
         span: Span,
     ) -> Bound<()> {
-        self.expect(left, &right.r#type);
-        self.expect(right, &left.r#type);
+        self.expect_alike(left, right);
         if comparable(&left.r#type, &right.r#type, self.catalog) {
             return Ok(());
         }
@@ -122,6 +121,12 @@ impl<'a> Binder<'a> {
             }
             _ => error,
         })
+    }
+
+    /// Tells parameters the type of what they are compared with.
+    fn expect_alike(&mut self, left: &mut Expression, right: &mut Expression) {
+        self.expect(left, &right.r#type);
+        self.expect(right, &left.r#type);
     }
 
     fn between(
@@ -144,14 +149,14 @@ impl<'a> Binder<'a> {
         Ok(truth(kind, span))
     }
 
+    /// `value in members`. Members that do not compare with the value are allowed: they do not equal it.
     fn in_members(&mut self, mut value: Expression, members: &'a Members, span: Span) -> Bound<Expression> {
         match members {
             Members::Values(literals) => self.in_set(value, literals, span),
             Members::List(exprs) => {
                 let mut members = self.expressions(exprs)?;
                 for member in &mut members {
-                    let member_span = member.span;
-                    self.check_comparable("=", &mut value, member, member_span)?;
+                    self.expect_alike(&mut value, member);
                 }
                 let value = Box::new(value);
                 Ok(truth(ExpressionKind::InList { value, members }, span))
@@ -166,8 +171,7 @@ impl<'a> Binder<'a> {
                 if is_collection(&collection.r#type) || collection.r#type == Type::Any {
                     return self.in_collection(value, collection, span);
                 }
-                let member_span = collection.span;
-                self.check_comparable("=", &mut value, &mut collection, member_span)?;
+                self.expect_alike(&mut value, &mut collection);
                 let members = vec![collection];
                 let value = Box::new(value);
                 Ok(truth(ExpressionKind::InList { value, members }, span))
@@ -177,16 +181,8 @@ impl<'a> Binder<'a> {
 
     /// `value in (1, 2, 3)`: the members become a sorted set at once, however many there are.
     fn in_set(&mut self, mut value: Expression, literals: &[ast::Literal], span: Span) -> Bound<Expression> {
-        let mut known: Vec<Type> = Vec::new();
         for literal in literals {
-            let r#type = type_of(&literal.0, self.catalog);
-            if known.contains(&r#type) {
-                continue;
-            }
-            let mut member =
-                Expression::new(ExpressionKind::Constant(literal.0.clone()), r#type.clone(), span);
-            self.check_comparable("=", &mut value, &mut member, span)?;
-            known.push(r#type);
+            self.expect(&mut value, &type_of(&literal.0, self.catalog));
         }
         let has_nil = literals.iter().any(|literal| literal.0.is_nil());
         let nan = |value: &Value| matches!(value, Value::Float(float) if float.is_nan());
@@ -214,7 +210,7 @@ impl<'a> Binder<'a> {
             self.expect(&mut collection, &Type::list(value.r#type.clone()));
         }
         match collection.r#type.member() {
-            Some(member) => self.check_member("in", &mut value, &member.clone(), span)?,
+            Some(member) => self.expect(&mut value, &member.clone()),
             None if collection.r#type == Type::Any => {}
             None => {
                 let message = format!("in needs a collection, but this is of type {}", collection.r#type);

@@ -49,7 +49,7 @@ impl<'a> Binder<'a> {
                 {
                     return Some(found);
                 }
-                if scope.clause == Clause::Result && *name.text == *"partition" && !scope.keys.is_empty() {
+                if has_partition(scope) && *name.text == *"partition" {
                     return self.partition(depth, name.span);
                 }
                 inside = false;
@@ -119,20 +119,28 @@ impl<'a> Binder<'a> {
     }
 
     /// A label of a query further out, or of the innermost one where its rows are meant.
-    fn outer_label(&self, name: &ast::Name) -> Option<Expression> {
-        let scopes = self.scopes.iter().rev().filter(|scope| scope.query);
-        scopes.into_iter().find_map(|scope| match scope.clause {
-            Clause::Result => label(scope, name),
-            // An aggregate is over the rows before grouping: there the label is the key itself.
-            Clause::Argument => {
-                let key = scope
-                    .keys
-                    .iter()
-                    .find(|key| key.label.as_deref() == Some(&*name.text))?;
-                Some(key.expression.clone())
+    fn outer_label(&mut self, name: &ast::Name) -> Option<Expression> {
+        for depth in (0..self.scopes.len()).rev() {
+            let scope = self.scopes.get(depth).filter(|scope| scope.query);
+            let Some(scope) = scope else { continue };
+            let found = match scope.clause {
+                Clause::Result => label(scope, name),
+                // An aggregate is over the rows before grouping: there the label is the key itself.
+                Clause::Argument => {
+                    let mut keys = scope.keys.iter();
+                    let key = keys.find(|key| key.label.as_deref() == Some(&*name.text));
+                    key.map(|key| key.expression.clone())
+                }
+                Clause::Rows => None,
+            };
+            if found.is_some() {
+                return found;
             }
-            Clause::Rows => None,
-        })
+            if has_partition(scope) && *name.text == *"partition" {
+                return self.partition(depth, name.span);
+            }
+        }
+        None
     }
 
     /// A query named by `with`, bound anew where it is used, in the scopes where it was named.
@@ -335,6 +343,11 @@ impl<'a> Binder<'a> {
         let mut having = family.filter(|class| class.attribute(attribute).is_some());
         having.next().map(|class| class.name.clone())
     }
+}
+
+/// Whether `partition` can stand in the part of the query that is being bound.
+fn has_partition(scope: &Scope<'_>) -> bool {
+    scope.clause == Clause::Result && !scope.keys.is_empty()
 }
 
 /// The alias or key called `name`.

@@ -2,7 +2,7 @@
 
 use super::binder::{Binder, Bound};
 use super::types::{common_type, is_collection, is_nil, type_error};
-use crate::error::Span;
+use crate::error::{QueryError, Span};
 use crate::object::Type;
 use crate::query::ast::{self, BinaryOperator, ExprKind};
 use crate::query::function::arithmetic;
@@ -16,7 +16,18 @@ impl<'a> Binder<'a> {
                 operator,
                 left,
                 right,
-            } => self.binary(*operator, left, right, expr.span),
+            } => match operator {
+                BinaryOperator::Coalesce => self.coalesce(left, right, expr.span),
+                BinaryOperator::Set { operator, all } => {
+                    let (left, right) = (self.collection(left)?, self.collection(right)?);
+                    self.set_operation(set_operator(*operator), *all, left, right, expr.span)
+                }
+                BinaryOperator::Concatenate => {
+                    let (left, right) = (self.expression(left)?, self.expression(right)?);
+                    self.concatenate(left, right, expr.span)
+                }
+                _ => self.arithmetic(expr),
+            },
             _ => self.expression(expr),
         }
     }
@@ -40,39 +51,36 @@ impl<'a> Binder<'a> {
         ))
     }
 
-    fn binary(
-        &mut self,
-        operator: BinaryOperator,
-        left: &'a ast::Expr,
-        right: &'a ast::Expr,
-        span: Span,
-    ) -> Bound<Expression> {
-        match operator {
-            BinaryOperator::Coalesce => self.coalesce(left, right, span),
-            BinaryOperator::Set { operator, all } => {
-                let (left, right) = (self.collection(left)?, self.collection(right)?);
-                self.set_operation(set_operator(operator), all, left, right, span)
-            }
-            BinaryOperator::Concatenate => {
-                let (left, right) = (self.expression(left)?, self.expression(right)?);
-                self.concatenate(left, right, span)
-            }
-            BinaryOperator::Add => self.arithmetic(Arithmetic::Add, left, right, span),
-            BinaryOperator::Subtract => self.arithmetic(Arithmetic::Subtract, left, right, span),
-            BinaryOperator::Multiply => self.arithmetic(Arithmetic::Multiply, left, right, span),
-            BinaryOperator::Divide => self.arithmetic(Arithmetic::Divide, left, right, span),
-            BinaryOperator::Remainder => self.arithmetic(Arithmetic::Remainder, left, right, span),
+    /// Arithmetic; a chain such as `a + b + c` from its first operand on, so that a long one needs no deep stack.
+    fn arithmetic(&mut self, expr: &'a ast::Expr) -> Bound<Expression> {
+        let mut first = expr;
+        let mut chain = Vec::new();
+        while let ExprKind::Binary {
+            operator,
+            left,
+            right,
+        } = &first.kind
+            && let Some(operator) = arithmetic_operator(*operator)
+        {
+            chain.push((operator, right, first.span));
+            first = left;
         }
+        let mut bound = self.expression(first)?;
+        for (operator, right, span) in chain.into_iter().rev() {
+            let right = self.expression(right)?;
+            bound = self.calculation(operator, bound, right, span)?;
+        }
+        Ok(bound)
     }
 
-    fn arithmetic(
+    /// `left operator right` on numbers and times.
+    fn calculation(
         &mut self,
         operator: Arithmetic,
-        left: &'a ast::Expr,
-        right: &'a ast::Expr,
+        mut left: Expression,
+        mut right: Expression,
         span: Span,
     ) -> Bound<Expression> {
-        let (mut left, mut right) = (self.expression(left)?, self.expression(right)?);
         if right.r#type.is_number() {
             self.expect(&mut left, &right.r#type);
         }
@@ -80,13 +88,7 @@ impl<'a> Binder<'a> {
             self.expect(&mut right, &left.r#type);
         }
         let Some(r#type) = arithmetic::result_type(operator, &left.r#type, &right.r#type) else {
-            let message = format!("{} {operator} {} does not fit", left.r#type, right.r#type);
-            let error = type_error(span, message);
-            let text = left.r#type == Type::String || right.r#type == Type::String;
-            return Err(match operator {
-                Arithmetic::Add if text => error.hint("strings are joined with ||"),
-                _ => error.hint("arithmetic needs two numbers, or times and durations"),
-            });
+            return Err(misfit(operator, &left.r#type, &right.r#type, span));
         };
         let (left, right) = (Box::new(left), Box::new(right));
         let kind = ExpressionKind::Arithmetic {
@@ -236,6 +238,28 @@ impl<'a> Binder<'a> {
             },
         };
         Ok(Expression::new(kind, r#type, span))
+    }
+}
+
+fn arithmetic_operator(operator: BinaryOperator) -> Option<Arithmetic> {
+    match operator {
+        BinaryOperator::Add => Some(Arithmetic::Add),
+        BinaryOperator::Subtract => Some(Arithmetic::Subtract),
+        BinaryOperator::Multiply => Some(Arithmetic::Multiply),
+        BinaryOperator::Divide => Some(Arithmetic::Divide),
+        BinaryOperator::Remainder => Some(Arithmetic::Remainder),
+        BinaryOperator::Coalesce | BinaryOperator::Set { .. } | BinaryOperator::Concatenate => None,
+    }
+}
+
+/// Arithmetic on types that it is not for.
+fn misfit(operator: Arithmetic, left: &Type, right: &Type, span: Span) -> QueryError {
+    let error = type_error(span, format!("{left} {operator} {right} does not fit"));
+    match operator {
+        Arithmetic::Add if *left == Type::String || *right == Type::String => {
+            error.hint("strings are joined with ||")
+        }
+        _ => error.hint("arithmetic needs two numbers, or times and durations"),
     }
 }
 

@@ -5,9 +5,9 @@ use super::operator::set_operator;
 use super::projection::label_of;
 use super::scope::{Clause, RangeVariable, Scope};
 use super::types::{common_type, is_collection, type_error, wider_number};
-use crate::error::{QueryError, QueryErrorCode};
-use crate::object::Type;
-use crate::query::ast::{self, QueryBody};
+use crate::error::{QueryError, QueryErrorCode, Span};
+use crate::object::{Type, Value};
+use crate::query::ast::{self, ExprKind, QueryBody};
 use crate::query::plan::{Column, Expression, NullsOrder, Output, Plan, Query, ResultKind, SortKey};
 
 /// What orders and cuts the result of a query.
@@ -244,7 +244,8 @@ impl<'a> Binder<'a> {
                     column: only.column.clone(),
                 }];
             }
-            let (keys, scope) = self.within(scope, |binder| binder.sort_keys(tail.order_by))?;
+            let columns: Vec<Expression> = scope.aliases.iter().map(|(_, value)| value.clone()).collect();
+            let (keys, scope) = self.within(scope, |binder| binder.sort_keys(tail.order_by, &columns))?;
             if let Some(aggregate) = scope.aggregates.first() {
                 let message = format!("{aggregate} cannot order the result of a set operator");
                 let span = tail
@@ -269,11 +270,20 @@ impl<'a> Binder<'a> {
         })
     }
 
-    /// Binds the keys of `order by`.
-    pub(super) fn sort_keys(&mut self, items: &'a [ast::OrderItem]) -> Bound<Vec<SortKey>> {
+    /// Binds the keys of `order by`; a number alone is one of the `columns` of the result.
+    pub(super) fn sort_keys(
+        &mut self,
+        items: &'a [ast::OrderItem],
+        columns: &[Expression],
+    ) -> Bound<Vec<SortKey>> {
         let mut keys = Vec::with_capacity(items.len());
         for item in items {
-            let expression = self.expression(&item.value)?;
+            let expression = match &item.value.kind {
+                ExprKind::Literal(ast::Literal(Value::Int(number))) => {
+                    numbered(columns, *number, item.value.span)?
+                }
+                _ => self.expression(&item.value)?,
+            };
             let nulls = match (item.nulls, item.descending) {
                 (Some(ast::Nulls::First), _) | (None, false) => NullsOrder::First,
                 (Some(ast::Nulls::Last), _) | (None, true) => NullsOrder::Last,
@@ -295,6 +305,24 @@ impl<'a> Binder<'a> {
     }
 }
 
+/// The column of this number, counted from 1.
+fn numbered(columns: &[Expression], number: i64, span: Span) -> Bound<Expression> {
+    let place = usize::try_from(number)
+        .ok()
+        .and_then(|number| number.checked_sub(1));
+    let Some(column) = place.and_then(|place| columns.get(place)) else {
+        let columns = match columns.len() {
+            1 => "one column".to_string(),
+            count => format!("{count} columns"),
+        };
+        let message = format!("order by {number} is a column that is not there: the result has {columns}");
+        return Err(QueryError::new(QueryErrorCode::UnknownName, span, message));
+    };
+    let mut column = column.clone();
+    column.span = span;
+    Ok(column)
+}
+
 /// The plan, cut.
 pub(super) fn limited(plan: Plan, limit: Option<Expression>, offset: Option<Expression>) -> Plan {
     if limit.is_none() && offset.is_none() {
@@ -307,7 +335,7 @@ pub(super) fn limited(plan: Plan, limit: Option<Expression>, offset: Option<Expr
     }
 }
 
-fn body_span(body: &QueryBody) -> crate::error::Span {
+fn body_span(body: &QueryBody) -> Span {
     match body {
         QueryBody::Select(select) => select.span,
         QueryBody::Set(operation) => body_span(&operation.left).to(body_span(&operation.right)),

@@ -93,7 +93,8 @@ impl<'a> Binder<'a> {
                 .map(|item| (item.label.clone(), item.value.clone()))
                 .collect();
         }
-        let order = self.sort_keys(tail.order_by)?;
+        let columns: Vec<Expression> = items.iter().map(|item| item.value.clone()).collect();
+        let order = self.sort_keys(tail.order_by, &columns)?;
         Ok(Parts {
             plan,
             having,

@@ -61,7 +61,7 @@ impl<'a> Binder<'a> {
         query: &'a ast::Query,
         span: Span,
     ) -> Bound<Expression> {
-        let query = self.compared_query(&mut value, query, Comparison::Equal)?;
+        let (query, _) = self.value_query(&mut value, query)?;
         self.subquery(SubqueryForm::In(value), query, Type::Bool, span)
     }
 
@@ -89,10 +89,7 @@ impl<'a> Binder<'a> {
         query: &'a ast::Query,
         operator: Comparison,
     ) -> Bound<Query> {
-        let mut bound = self.query(query)?;
-        bound.bare = bound.bare || (bound.outputs.len() == 1 && !matches!(value.r#type, Type::Struct(_)));
-        let row = row_type(&bound);
-        self.expect(value, &row);
+        let (bound, row) = self.value_query(value, query)?;
         if comparable(&value.r#type, &row, self.catalog) {
             return Ok(bound);
         }
@@ -101,6 +98,15 @@ impl<'a> Binder<'a> {
             value.r#type
         );
         Err(type_error(query.span, message))
+    }
+
+    /// A query whose rows are compared with a value, and the type of its rows.
+    fn value_query(&mut self, value: &mut Expression, query: &'a ast::Query) -> Bound<(Query, Type)> {
+        let mut bound = self.query(query)?;
+        bound.bare = bound.bare || (bound.outputs.len() == 1 && !matches!(value.r#type, Type::Struct(_)));
+        let row = row_type(&bound);
+        self.expect(value, &row);
+        Ok((bound, row))
     }
 
     /// The rows of a collection-valued subquery expression, if it is one that depends on nothing around it.

@@ -100,8 +100,7 @@ impl<'a> Evaluator<'_, 'a> {
         let value = self.evaluate(value)?;
         let mut result = Some(false);
         for member in members {
-            let equal = compare(Comparison::Equal, &value, &self.evaluate(member)?);
-            result = or(result, equal);
+            result = or(result, compare::is_member(&value, &self.evaluate(member)?));
             if result == Some(true) {
                 break;
             }
@@ -204,7 +203,7 @@ fn in_collection(value: &Value, collection: &Value) -> Option<bool> {
     match collection {
         Value::Nil => Some(false),
         Value::List(members) | Value::Set(members) | Value::Bag(members) => compare::member(value, members),
-        single => compare(Comparison::Equal, value, single),
+        single => compare::is_member(value, single),
     }
 }
 

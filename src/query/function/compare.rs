@@ -65,14 +65,21 @@ pub fn truth(truth: Option<bool>) -> Value {
     truth.map_or(Value::Nil, Value::Bool)
 }
 
-/// `item in members`: unknown unless found where the item or a member is nil (or not comparable).
+/// Whether a member of a collection is `item`: unknown if one of them is nil; kinds that do not compare are not equal.
+pub fn is_member(item: &Value, member: &Value) -> Option<bool> {
+    match (item, member) {
+        (Value::Nil, _) | (_, Value::Nil) => None,
+        _ => Some(compare(Comparison::Equal, item, member) == Some(true)),
+    }
+}
+
+/// `item in members`: unknown unless found where the item or a member is nil.
 pub fn member(item: &Value, members: &[Value]) -> Option<bool> {
     let mut result = Some(false);
     for candidate in members {
-        match compare(Comparison::Equal, item, candidate) {
-            Some(true) => return Some(true),
-            Some(false) => {}
-            None => result = None,
+        result = or(result, is_member(item, candidate));
+        if result == Some(true) {
+            break;
         }
     }
     result
@@ -141,5 +148,8 @@ mod tests {
         assert_eq!(member(&Value::Int(2), &members), None);
         assert_eq!(member(&Value::Nil, &[]), Some(false));
         assert_eq!(member(&Value::Nil, &[Value::Int(1)]), None);
+        let text = Value::from("1");
+        assert_eq!(member(&text, &members[..1]), Some(false));
+        assert_eq!(member(&text, &members), None);
     }
 }

@@ -177,7 +177,8 @@ pub enum ExpressionKind {
         /// Whether nil was among them.
         has_nil: bool,
     },
-    /// Whether `value` equals one of these expressions, as `or` of comparisons.
+    /// Whether `value` equals one of these expressions, as `or` of comparisons; what does not compare with it is
+    /// not equal to it, here as in all kinds of `in`.
     InList {
         /// The value.
         value: Box<Expression>,

@@ -146,3 +146,95 @@ fn queries_agree_with_one_another() {
         ],
     );
 }
+
+#[test]
+fn members_that_do_not_compare_are_not_equal() {
+    let store = Arc::new(company(60));
+    check(
+        &store,
+        &[
+            ("'hello' in (1, 2)", "false"),
+            ("'hello' not in (1, 2)", "true"),
+            ("'hello' in (1, nil)", "nil"),
+            ("'hello' not in (1, 1 + 1)", "true"),
+            ("'hello' in (1 + 1, nil)", "nil"),
+            ("1 in ['a']", "false"),
+            ("1 in set('a', 1)", "true"),
+            ("nil in ('a')", "nil"),
+            ("'hello' in (select p.age from Person p where p.age > 3)", "false"),
+            (
+                "'hello' not in (select p.age from Person p where p.age > 3)",
+                "true",
+            ),
+            ("'hello' in (select p.age from Person p)", "nil"),
+            ("count(select p from Person p where p.name in (7, 'name7'))", "1"),
+            ("count(select p from Person p where p in (1, 'x', p.name))", "0"),
+            (
+                "count(select p from Person p where p.name in (select q.age from Person q where q = p))",
+                "0",
+            ),
+            ("count(select p from Person p where 1 in p.tags)", "0"),
+        ],
+    );
+}
+
+#[test]
+fn a_number_alone_orders_by_that_column() {
+    let store = Arc::new(company(60));
+    check(
+        &store,
+        &[
+            (
+                "select p.age, p.name from Person p order by 2 desc, 1",
+                "select p.age, p.name from Person p order by p.name desc, p.age",
+            ),
+            ("select x from x in [3, 1, 2] order by 1", "[1, 2, 3]"),
+            ("select x from x in [3, 1, 2] order by 0 + 1", "[3, 1, 2]"),
+            ("select 2 union all select 1 order by 1", "[1, 2]"),
+            (
+                "select p.age, count(*) from Person p group by p.age order by 2 desc, 1 limit 3",
+                "select p.age, count(*) from Person p group by p.age order by count(*) desc, p.age limit 3",
+            ),
+            (
+                "select distinct p.age from Person p order by 1",
+                "select distinct p.age from Person p order by p.age",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn partition_is_a_range_of_subqueries() {
+    let store = Arc::new(company(120));
+    let plain = "select d, max(p.age) as oldest from Person p group by d: p.dept";
+    let partition =
+        "select d, max(select m.p.age from partition m) as oldest from Person p group by d: p.dept";
+    let few = "having count(select m from partition m where m.p.age > 90) > 0";
+    check(
+        &store,
+        &[
+            (partition, plain),
+            (
+                &format!("{partition} order by 2, 1"),
+                &format!("{plain} order by 2, 1"),
+            ),
+            (
+                &format!("{partition} order by max(select m.p.age from partition m), d"),
+                &format!("{plain} order by max(p.age), d"),
+            ),
+            (
+                &format!("{partition} {few}"),
+                &format!("{plain} having max(p.age) > 90"),
+            ),
+            (
+                "select d, count(select m from partition m where m.p.dept = d) as n from Person p group by d: p.dept",
+                "select d, count(p.dept) as n from Person p group by d: p.dept",
+            ),
+            (
+                "select element((select m.p.age from partition m order by 1 desc limit 1)) \
+                 from Person p group by p.dept order by p.dept",
+                "select max(p.age) from Person p group by p.dept order by p.dept",
+            ),
+        ],
+    );
+}
