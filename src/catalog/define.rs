@@ -533,6 +533,7 @@ fn check_indexable(class: &Class, attribute: &str, r#type: &Type, one_of_several
     };
     match (r#type, r#type.member()) {
         (Type::Map(..) | Type::Struct(_), _) => refuse("which cannot be indexed"),
+        (Type::Any, _) => refuse("which cannot be indexed: give it a type of its own"),
         (_, Some(_)) if one_of_several => refuse("which can only be indexed alone"),
         (_, Some(Type::List(_) | Type::Set(_) | Type::Bag(_) | Type::Map(..) | Type::Struct(_))) => {
             refuse("whose members cannot be indexed")

@@ -432,7 +432,8 @@ fn failed(doing: &str, path: &Path, error: fjall::Error) -> Error {
             path.display()
         )),
         fjall::Error::Poisoned => Error::ReadOnly(format!(
-            "{doing} in {}: an earlier write failed, so no more are taken; close the database, free space or mend the disk, and open it again",
+            "{doing} in {}: an earlier write failed, so no more are taken; close the database, free space or mend the \
+             disk, and open it again",
             path.display()
         )),
         fjall::Error::Io(source) | fjall::Error::Storage(fjall::LsmError::Io(source))

@@ -144,7 +144,13 @@ fn run_statement(
     };
     let written = write_outcome(outcome, script.format, &|oid| session.describe(oid), output);
     match written {
-        Ok(()) => Ok(Ok(())),
+        Ok(()) => {
+            // Whoever reads our output may take a line for an acknowledgement, so it does not wait for the next one.
+            if !session.in_transaction() {
+                output.flush()?;
+            }
+            Ok(Ok(()))
+        }
         Err(WriteError::Rows(Error::Query(error))) if error.position.is_none() => {
             Ok(Err(error.locate(text).into()))
         }

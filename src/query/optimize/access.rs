@@ -411,21 +411,21 @@ fn equality(
 /// The values that a condition says the path is one of.
 fn list(condition: &Expression, object: ColumnId, path: &[&str]) -> Option<Vec<(Expression, bool)>> {
     match &condition.kind {
-        ExpressionKind::InSet { value, members, .. } if is_path(value, object, path) => {
+        ExpressionKind::InSet { value, members, .. } if is_single(value, object, path) => {
             let set = Type::set(value.r#type.clone());
             let constant = ExpressionKind::Constant(Value::Set(members.clone()));
             Some(vec![(Expression::new(constant, set, condition.span), true)])
         }
-        ExpressionKind::InList { value, members } if is_path(value, object, path) => {
+        ExpressionKind::InList { value, members } if is_single(value, object, path) => {
             let independent = members.iter().all(|member| free(member, object));
             independent.then(|| members.iter().map(|member| (member.clone(), false)).collect())
         }
-        ExpressionKind::InCollection { value, collection } if is_path(value, object, path) => {
+        ExpressionKind::InCollection { value, collection } if is_single(value, object, path) => {
             let wanted = free(collection, object) && collection.r#type.member().is_some();
             wanted.then(|| vec![((**collection).clone(), true)])
         }
         ExpressionKind::Subquery(subquery) => match &subquery.form {
-            SubqueryForm::In(value) if is_path(value, object, path) && subquery.outer.is_empty() => {
+            SubqueryForm::In(value) if is_single(value, object, path) && subquery.outer.is_empty() => {
                 let mut rows = subquery.clone();
                 rows.form = SubqueryForm::Collection;
                 let bag = Type::bag(value.r#type.clone());
@@ -438,6 +438,11 @@ fn list(condition: &Expression, object: ColumnId, path: &[&str]) -> Option<Vec<(
         },
         _ => None,
     }
+}
+
+/// Whether an expression is the path and no collection: an index has the members of a collection, not the whole.
+fn is_single(value: &Expression, object: ColumnId, path: &[&str]) -> bool {
+    value.r#type.member().is_none() && is_path(value, object, path)
 }
 
 /// What a condition says of the path's place in the order.

@@ -262,8 +262,14 @@ pub fn company(people: usize) -> Store {
 /// The attributes of a person, without its boss.
 fn values_of_person(number: usize, dept: Oid) -> Vec<Value> {
     let at = number as i64;
-    let nil_or = |every: usize, value: Value| if number % every == 0 { Value::Nil } else { value };
-    let score = if number % 19 == 0 {
+    let nil_or = |every: usize, value: Value| {
+        if number.is_multiple_of(every) {
+            Value::Nil
+        } else {
+            value
+        }
+    };
+    let score = if number.is_multiple_of(19) {
         f64::NAN
     } else {
         at as f64 / 8.0
@@ -280,7 +286,7 @@ fn values_of_person(number: usize, dept: Oid) -> Vec<Value> {
         nil_or(17, Value::Float(score)),
         nil_or(7, Value::Reference(dept)),
         nil_or(5, Value::list((0..number % 4).map(|tag| format!("tag{tag}")))),
-        nil_or(3, Value::Bool(number % 2 == 0)),
+        nil_or(3, Value::Bool(number.is_multiple_of(2))),
         extra,
     ]
 }
