@@ -16,7 +16,6 @@ mod plan_cache;
 mod roomy;
 mod token;
 
-pub use ast::Statement;
 pub use caret::caret;
 pub use engine::{Engine, Run};
 pub use exec::{Row, Rows, Statistics as QueryStatistics};

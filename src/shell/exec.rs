@@ -11,7 +11,8 @@ use super::problem::{Problem, with_causes};
 use super::render::{Format, WriteError, write_error, write_outcome};
 use crate::database::Database;
 use crate::error::{Error, QueryError};
-use crate::query::{Parameters, Statement, caret};
+use crate::query::ast::Statement;
+use crate::query::{Parameters, caret};
 use crate::session::Session;
 
 /// What to run, on what.

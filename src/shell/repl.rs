@@ -18,7 +18,8 @@ use super::problem::{Problem, with_causes};
 use super::render::{Format, WriteError, write_outcome};
 use crate::database::Database;
 use crate::error::Error;
-use crate::query::{Parameters, Statement, caret};
+use crate::query::ast::Statement;
+use crate::query::{Parameters, caret};
 use crate::session::Session;
 
 const HELP: &str = "\

@@ -64,7 +64,7 @@ pub enum QueryBody {
     /// `select ...`
     Select(Box<Select>),
     /// `q union q`, `q intersect q`, `q except q`. A set operation over collections alone, without `order by`,
-    /// `limit` or `offset`, is an [`ExprKind::Binary`] instead.
+    /// `limit` or `offset`, is an [`ExprKind::Binary`](super::ExprKind::Binary) instead.
     Set(Box<SetOperation>),
     /// `(query)` with a `with`, order, limit or offset of its own, inside another query's set operation or tail.
     Nested(Box<Query>),
@@ -211,15 +211,16 @@ pub enum Nulls {
 pub struct Range {
     /// How it meets the ranges before it.
     pub join: Join,
-    /// `only C`: without the subclasses. The source is then a [`ExprKind::Name`].
+    /// `only C`: without the subclasses. The source is then a [`ExprKind::Name`](super::ExprKind::Name).
     pub only: bool,
-    /// What it ranges over: a [`ExprKind::Name`] (a class, a named root or query, or a variable), or any other expression.
+    /// What it ranges over: a [`ExprKind::Name`](super::ExprKind::Name) (a class, a named root or query, or a
+    /// variable), or any other expression.
     pub source: Expr,
     /// The range variable, if one is given.
     pub variable: Option<Name>,
-    /// `with depth d`; the source is then an [`ExprKind::Closure`].
+    /// `with depth d`; the source is then an [`ExprKind::Closure`](super::ExprKind::Closure).
     pub depth: Option<Name>,
-    /// `with path p`; the source is then an [`ExprKind::Closure`].
+    /// `with path p`; the source is then an [`ExprKind::Closure`](super::ExprKind::Closure).
     pub path: Option<Name>,
     /// `on e` of a join.
     pub on: Option<Expr>,
