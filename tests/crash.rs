@@ -143,6 +143,8 @@ fn the_process_that_is_killed() {
     };
     let database = Database::open(path).unwrap();
     define(&database).unwrap();
+    // What the test runner has begun to say ends here, or the first try would not begin a line.
+    say("\n");
     std::thread::scope(|scope| {
         for thread in 0..WRITERS {
             let database = &database;

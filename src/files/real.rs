@@ -4,6 +4,7 @@ use std::fs::{self, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::disk::{Disk, File};
 use super::map::Map;
@@ -156,17 +157,23 @@ impl Disk for RealDisk {
             .truncate(false)
             .open(&path)
             .map_err(|error| Error::io(doing(), error))?;
-        let locked = if self.read_only {
-            file.try_lock_shared()
-        } else {
-            file.try_lock()
-        };
-        match locked {
-            Ok(()) => Ok(Box::new(file)),
-            Err(TryLockError::WouldBlock) => Err(Error::Locked {
-                path: self.root.clone(),
-            }),
-            Err(TryLockError::Error(error)) => Err(Error::io(doing(), error)),
+        let patience = Instant::now() + LOCK_PATIENCE;
+        loop {
+            let locked = if self.read_only {
+                file.try_lock_shared()
+            } else {
+                file.try_lock()
+            };
+            match locked {
+                Ok(()) => return Ok(Box::new(file)),
+                Err(TryLockError::WouldBlock) if Instant::now() < patience => std::thread::sleep(LOCK_PAUSE),
+                Err(TryLockError::WouldBlock) => {
+                    return Err(Error::Locked {
+                        path: self.root.clone(),
+                    });
+                }
+                Err(TryLockError::Error(error)) => return Err(Error::io(doing(), error)),
+            }
         }
     }
 
@@ -174,6 +181,11 @@ impl Disk for RealDisk {
         self.read_only
     }
 }
+
+/// How long an opener waits for a lock. A process that closes a database while another of its threads starts a child
+/// leaves the lock with the child until that runs its program, which takes milliseconds.
+const LOCK_PATIENCE: Duration = Duration::from_millis(300);
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
 /// A file of the operating system.
 #[derive(Debug)]
