@@ -47,8 +47,8 @@ struct Watched {
     processor: Option<f64>,
     /// The most of both that any sample showed.
     memory: Memory,
-    /// Seconds to reach each million acknowledged.
-    millions: Vec<f64>,
+    /// Seconds to reach each million acknowledged, and anonymous bytes then.
+    millions: Vec<(f64, u64)>,
 }
 
 /// Loads, reopens, compares and reports.
@@ -126,7 +126,8 @@ fn listen(output: ChildStdout, child: &mut Child, kill_after: Option<u64>) -> Re
                 watched.acknowledged = number.parse()?;
                 watched.seconds = start.elapsed().as_secs_f64();
                 while watched.millions.len() as u64 * 1_000_000 + 1_000_000 <= watched.acknowledged {
-                    watched.millions.push(watched.seconds);
+                    let memory = memory_of(child.id()).unwrap_or_default();
+                    watched.millions.push((watched.seconds, memory.anonymous));
                 }
             }
             "durable" => watched.durable = number.parse()?,
@@ -209,12 +210,10 @@ fn tell(who: &str, watched: &Watched) {
         let each = processor * 1e6 / watched.acknowledged as f64;
         println!("  processor time {processor:.1} s, {each:.1} us an object");
     }
-    let millions: Vec<String> = watched
-        .millions
-        .iter()
-        .map(|seconds| format!("{seconds:.1}"))
-        .collect();
-    println!("  seconds at each million: {}", millions.join(" "));
+    for (million, (seconds, anonymous)) in (1..).zip(&watched.millions) {
+        let anonymous = *anonymous as f64 / MIB;
+        println!("  {million:>3} million after {seconds:>6.1} s, anonymous memory {anonymous:>4.0} MiB");
+    }
 }
 
 fn mark_memory(watched: &Watched, report: &mut Report) {
