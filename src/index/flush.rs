@@ -32,6 +32,8 @@ impl Shared {
         while self.wait_for_work() {
             // A failure is kept for the committers, and tried again.
             let _ = self.flush_oldest();
+            // Also while there is always more to flush, or deltas that nobody reads any more would pile up.
+            self.drop_retired();
         }
     }
 

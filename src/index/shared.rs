@@ -354,7 +354,8 @@ impl Shared {
         !flushing.closing
     }
 
-    fn drop_retired(&self) {
+    /// Drops the states that no capture needs.
+    pub(super) fn drop_retired(&self) {
         let retired = std::mem::take(&mut *self.retired.lock());
         drop(retired);
     }
