@@ -43,6 +43,10 @@ pub enum Error {
     /// The handle is no longer valid: its transaction has ended, or its snapshot was closed or grew too old.
     #[error("{0}")]
     Closed(String),
+    /// The older state asked for is no longer kept, or was never there: ask for a newer one, or keep more of them with
+    /// the option [`history`](crate::Options::history).
+    #[error("{0}")]
+    Expired(String),
     /// The database is open in another process.
     #[error("the database {} is open in another process; close it there, or wait", path.display())]
     Locked {
@@ -139,6 +143,7 @@ impl Error {
             Error::Limit(_) => "54000",
             Error::Cancelled(_) => "57014",
             Error::Closed(_) => "55000",
+            Error::Expired(_) => "72000",
             Error::Locked { .. } => "55006",
             Error::ReadOnly(_) => "25006",
             Error::NoSpace { .. } => "53100",

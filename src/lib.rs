@@ -98,7 +98,7 @@ pub use catalog::{AttributeDefinition, ClassDefinition as Class, IndexDefinition
 pub use commit::{Durability, Isolation};
 pub use database::{ClassList, Database, Definition, MAX_RUNS, Options, Statistics};
 pub use error::{Conflict, Constraint, Corruption, Error, QueryError, QueryErrorCode, Result, Span};
-pub use maintain::{CheckReport, Finding};
+pub use maintain::{CheckReport, CompactOptions, CompactProgress, CompactReport, Finding};
 pub use object::{
     CommitNumber, Date, Decimal, Duration, Object, Oid, Ref, Time, Timestamp, Type, Uuid, Value,
 };

@@ -1,5 +1,6 @@
 //! The database handle.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +15,8 @@ use crate::error::{Error, Result};
 use crate::files::Disk;
 use crate::index::IndexStorage;
 use crate::instance::{Instance, Options};
-use crate::maintain::CheckReport;
+use crate::maintain::{CheckReport, CompactOptions, CompactProgress, CompactReport};
+use crate::object::{CommitNumber, Timestamp};
 use crate::read::Reader;
 use crate::snapshot::Snapshot;
 use crate::transaction::{Transaction, TransactionOptions};
@@ -91,6 +93,26 @@ impl Database {
             self.instance.engine().clone(),
             self.instance.clone(),
         )
+    }
+
+    /// The state after an earlier commit, as far as it is kept (see [`Options::history`]). Reads of it use no index.
+    ///
+    /// # Errors
+    /// [`Error::Expired`] where that state is no longer kept, or there is no such commit yet.
+    pub fn snapshot_at(&self, commit: CommitNumber) -> Result<Snapshot> {
+        Ok(Snapshot::new(
+            self.instance.view_at(commit)?,
+            self.instance.engine().clone(),
+            self.instance.clone(),
+        ))
+    }
+
+    /// The state at an earlier time: that after the newest commit made at or before it, as far as it is kept.
+    ///
+    /// # Errors
+    /// [`Error::Expired`] where that state is no longer kept.
+    pub fn snapshot_at_time(&self, time: Timestamp) -> Result<Snapshot> {
+        self.snapshot_at(self.instance.commit_at(time)?)
     }
 
     /// Begins a transaction.
@@ -193,6 +215,20 @@ impl Database {
         self.instance.check_writable()?;
         self.instance.indexes.flush()?;
         self.instance.heap.checkpoint()
+    }
+
+    /// Reclaims the space of old versions and deleted objects: moves what lives out of segments that hold much else, in
+    /// OID order (or as [`CompactOptions::cluster_by`] says), and removes their files. Readers and committers go on
+    /// meanwhile. `progress` is called now and then; `Break` ends it early, and what was moved stays moved.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::NoSpace`], [`Error::Io`] or [`Error::Corruption`]; nothing is lost.
+    pub fn compact(
+        &self,
+        options: &CompactOptions,
+        progress: &mut dyn FnMut(&CompactProgress) -> ControlFlow<()>,
+    ) -> Result<CompactReport> {
+        crate::maintain::compact(&self.instance, options, progress)
     }
 
     /// Closes the database if this is its last handle, and reports what a drop would swallow.

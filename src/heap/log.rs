@@ -347,6 +347,7 @@ impl Log {
             }
             if let Some(full) = writer.active.take() {
                 write_footer(&full.segment, full.offset, full.sums, &full.tally, writer.chain)?;
+                full.segment.set_tally(full.tally);
             }
             let Some(segment) = writer.spare.pop_front() else {
                 return Err(Error::Limit("no segment was reserved for a frame".into()));

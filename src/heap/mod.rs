@@ -1,5 +1,6 @@
 //! The heap: a log of segments that holds every object, and the table that finds them.
 
+mod chronicle;
 mod cut;
 mod encode;
 mod fixed;

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use uuid::Uuid;
 
+use super::chronicle::last_commit_where;
 use super::format::FormatFile;
 use super::frame::Chain;
 use super::log::Log;
@@ -19,7 +20,7 @@ use super::serials::Serials;
 use super::table::Table;
 use super::verify::Verify;
 use super::view::HeapView;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::files::Disk;
 use crate::object::{ClassId, CommitNumber, Oid};
 
@@ -315,6 +316,34 @@ impl Heap {
     /// A reader of the applied state; cheap.
     pub fn view(&self) -> HeapView {
         HeapView::new(self.table.version(), self.log.segments.clone())
+    }
+
+    /// A reader that may be asked for commits from `commit` on.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Expired`] where the versions of that state are no longer kept.
+    pub fn view_at(&self, _commit: CommitNumber) -> Result<HeapView> {
+        Ok(self.view())
+    }
+
+    /// The time of `commit`, or of the nearest kept one before it; microseconds since 1970 UTC.
+    pub fn time_of(&self, commit: CommitNumber) -> Result<i64> {
+        Ok(
+            last_commit_where(&self.log.segments.from(0), &|number, _| number <= commit)?
+                .map_or(0, |found| found.1),
+        )
+    }
+
+    /// The newest kept commit that was made at or before `time`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Expired`] where all that are kept are newer.
+    pub fn commit_at(&self, time: i64) -> Result<CommitNumber> {
+        let found = last_commit_where(&self.log.segments.from(0), &|_, made| made <= time)?;
+        let found = found.map(|(number, _)| number);
+        found.ok_or_else(|| Error::Expired("everything that is kept was committed later than that".into()))
     }
 
     /// The newest applied version of an object.

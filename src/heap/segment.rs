@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::fixed::{put, u16_at, u32_at};
-use super::footer::{BLOCK, FOOTER_TRAILER, Footer};
+use super::footer::{BLOCK, FOOTER_TRAILER, Footer, Tally};
 use super::frame::Chain;
 use super::position::Location;
 use super::record::{RECORD_HEADER, RecordHeader, StoredRecord};
@@ -35,6 +35,8 @@ pub(super) struct Segment {
     /// Bytes from the start that may be looked at.
     end: AtomicU32,
     checks: Option<BlockChecks>,
+    /// What its frames hold, once it is sealed.
+    tally: OnceLock<Tally>,
 }
 
 /// The checks of a segment that was sealed before it was opened.
@@ -131,6 +133,7 @@ impl Segment {
                 map,
                 end: AtomicU32::new(SEGMENT_HEADER),
                 checks: None,
+                tally: OnceLock::new(),
             }),
             Err(error) => {
                 // The first error counts; a blank file left behind is removed at the next open.
@@ -160,6 +163,7 @@ impl Segment {
                 file,
                 end: AtomicU32::new(u32::try_from(length).unwrap_or(u32::MAX)),
                 checks: None,
+                tally: OnceLock::new(),
             })),
         }
     }
@@ -171,6 +175,7 @@ impl Segment {
             map: file.map(u64::from(footer.data_end))?,
             file,
             end: AtomicU32::new(footer.data_end),
+            tally: OnceLock::from(footer.tally),
             checks: Some(BlockChecks {
                 footer,
                 verified: (0..words).map(|_| AtomicU64::new(0)).collect(),
@@ -197,6 +202,16 @@ impl Segment {
     /// Its footer, if it was sealed when it was opened.
     pub(super) fn footer(&self) -> Option<&Footer> {
         self.checks.as_ref().map(|checks| &checks.footer)
+    }
+
+    /// What its frames hold; `None` while it is written to.
+    pub(super) fn tally(&self) -> Option<&Tally> {
+        self.tally.get()
+    }
+
+    /// Says what its frames hold: it is sealed.
+    pub(super) fn set_tally(&self, tally: Tally) {
+        let _ = self.tally.set(tally);
     }
 
     /// Where the chain of frames stands after its last frame, if it was sealed when it was opened.

@@ -1,5 +1,6 @@
 //! An open database, below its public handle: what is opened together, kept running and closed together.
 
+mod history;
 mod indexes;
 mod maintenance;
 mod open;

@@ -10,7 +10,7 @@ use crate::catalog::{Catalog, SystemClass};
 use crate::commit::Pipeline;
 use crate::error::{Error, Result};
 use crate::files::{Disk, MemoryDisk, RealDisk};
-use crate::heap::{Heap, HeapOptions, Recovered};
+use crate::heap::{Heap, HeapOptions, HeapView, Recovered};
 use crate::index::{IndexStorage, IndexStore, SyncThrough};
 use crate::object::{CommitNumber, Oid, Record};
 use crate::query::Engine;
@@ -40,7 +40,7 @@ pub fn open_on(disk: Arc<dyn Disk>, storage: IndexStorage, options: Options) -> 
     };
     let (heap, recovered) = Heap::open(disk, heap_options)?;
     let heap = Arc::new(heap);
-    let catalog = Arc::new(load_catalog(&heap, recovered.last_commit)?);
+    let catalog = Arc::new(load_catalog(&heap.view(), recovered.last_commit)?);
     let indexes = Arc::new(open_indexes(storage, options.memory / 2, &heap)?);
     let view = view_of(&heap, &indexes, &catalog, &recovered);
     recover(&heap, &indexes, &view)?;
@@ -88,8 +88,8 @@ fn open_indexes(storage: IndexStorage, memory: usize, heap: &Arc<Heap>) -> Resul
     }
 }
 
-fn load_catalog(heap: &Heap, commit: CommitNumber) -> Result<Catalog> {
-    let view = heap.view();
+/// The catalog as of `commit`, out of the objects of the system classes.
+pub(super) fn load_catalog(view: &HeapView, commit: CommitNumber) -> Result<Catalog> {
     let mut objects: Vec<(Oid, Vec<u8>)> = Vec::new();
     for class in SystemClass::ALL {
         let mut serial = 0;

@@ -1,6 +1,7 @@
 //! How a database is opened.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::commit::Durability;
 use crate::error::{Error, Result};
@@ -13,6 +14,9 @@ pub struct Options {
     pub(super) read_only: bool,
     pub(super) memory: usize,
     pub(super) durability: Durability,
+    pub(super) history: Duration,
+    pub(super) cleaner: bool,
+    pub(super) cleaner_budget: Option<u64>,
 }
 
 impl Options {
@@ -24,6 +28,9 @@ impl Options {
             read_only: false,
             memory: 256 << 20,
             durability: Durability::Sync,
+            history: Duration::ZERO,
+            cleaner: true,
+            cleaner_budget: None,
         }
     }
 
@@ -57,8 +64,36 @@ impl Options {
         self
     }
 
+    /// For how long old versions are kept, so that [`Database::snapshot_at`](crate::Database::snapshot_at) can read every
+    /// state of that time. Default none: an older state can be read until the cleaner needs its space.
+    #[must_use]
+    pub fn history(mut self, history: Duration) -> Self {
+        self.history = history;
+        self
+    }
+
+    /// Whether the background thread reclaims the space of old versions and deleted objects. Default true;
+    /// [`Database::compact`](crate::Database::compact) works either way.
+    #[must_use]
+    pub fn cleaner(mut self, cleaner: bool) -> Self {
+        self.cleaner = cleaner;
+        self
+    }
+
+    /// The most bytes a second that the background thread moves to reclaim space. Default no bound.
+    #[must_use]
+    pub fn cleaner_budget(mut self, bytes_per_second: u64) -> Self {
+        self.cleaner_budget = Some(bytes_per_second);
+        self
+    }
+
     /// Refuses settings that cannot work.
     pub fn check(&self) -> Result<()> {
+        if self.cleaner_budget == Some(0) {
+            let sentence =
+                "a cleaner that may move 0 bytes a second never ends; switch it off with cleaner(false)";
+            return Err(Error::Argument(sentence.into()));
+        }
         if self.memory < MIN_MEMORY {
             return Err(Error::Argument(format!(
                 "a memory budget of {} bytes is too small; give at least {MIN_MEMORY}",

@@ -1,0 +1,9 @@
+//! The cleaner as its callers see it: compacting a database on request.
+
+mod compact;
+mod options;
+mod report;
+
+pub use compact::compact;
+pub use options::CompactOptions;
+pub use report::{CompactProgress, CompactReport};
