@@ -331,6 +331,27 @@ fn a_reader_that_leaves_ends_the_command_quietly() {
 }
 
 #[test]
+fn help_that_cannot_be_written_is_a_failure() {
+    let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") else {
+        return;
+    };
+    for argument in ["--help", "--version"] {
+        let ended = Command::new(env!("CARGO_BIN_EXE_olivine"))
+            .arg(argument)
+            .stdout(full.try_clone().unwrap())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap()
+            .wait_with_output()
+            .unwrap();
+        assert_eq!(ended.status.code(), Some(1));
+        assert!(String::from_utf8_lossy(&ended.stderr).contains("writing the output"));
+    }
+    run(["--help"], b"").succeeded();
+    run(["--no-such"], b"").failed(2, &["--no-such"]);
+}
+
+#[test]
 fn output_that_cannot_be_written_is_an_error() {
     let Ok(full) = fs::OpenOptions::new().write(true).open("/dev/full") else {
         return;

@@ -17,6 +17,7 @@ mod conflict;
 mod crash;
 mod damage;
 mod directory;
+mod faults;
 mod golden;
 mod grammar;
 mod model;

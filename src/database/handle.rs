@@ -237,14 +237,9 @@ impl Database {
     /// [`Error::Closed`] while other handles, snapshots or transactions are open; [`Error::NoSpace`] or
     /// [`Error::Io`] where the last checkpoint could not be written, which loses nothing.
     pub fn close(self) -> Result<()> {
-        // The maintenance thread holds a handle of its own for moments at a time.
-        let maintained = self.instance.maintenance.stop();
         match Arc::try_unwrap(self.instance) {
             Ok(instance) => instance.close(),
-            Err(instance) => {
-                if maintained {
-                    instance.maintenance.start(Arc::downgrade(&instance))?;
-                }
+            Err(_) => {
                 let message =
                     "the database stays open: other handles, snapshots or transactions of it are in use";
                 Err(Error::Closed(message.into()))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::opened::Instance;
+use super::opened::Parts;
 use crate::catalog::{Catalog, Index, IndexId, SchemaChange, duplicate_value, index_keys};
 use crate::commit::{Durability, Pause, Request};
 use crate::error::Result;
@@ -14,7 +14,7 @@ use crate::read::{ExtentPosition, Reader};
 use crate::view::{View, has_values, is_hashed};
 use crate::write_set::WriteSet;
 
-impl Instance {
+impl Parts {
     /// Builds an index that a commit has created over existing objects, and makes it usable. Commits wait meanwhile;
     /// readers do not.
     ///

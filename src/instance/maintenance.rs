@@ -1,13 +1,13 @@
 //! The one background thread of a database: checkpoints when they are due, and a bound on what a power cut can take
 //! from buffered commits.
 
-use std::sync::{Arc, Weak};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use parking_lot::{Condvar, Mutex};
 
-use super::opened::Instance;
+use super::opened::Parts;
 use crate::error::{Error, Result};
 
 /// The handle of the background thread.
@@ -24,33 +24,30 @@ struct Signal {
 }
 
 impl Maintenance {
-    /// Starts the thread for `instance`.
-    pub fn start(&self, instance: Weak<Instance>) -> Result<()> {
+    /// Starts the thread for an open database.
+    pub fn start(&self, parts: Arc<Parts>) -> Result<()> {
         let signal = self.signal.clone();
         *signal.stop.lock() = false;
         let thread = std::thread::Builder::new()
             .name("olivine-maintenance".into())
-            .spawn(move || run(&signal, &instance))
+            .spawn(move || run(&signal, &parts))
             .map_err(|error| Error::io("starting the maintenance thread", error))?;
         *self.thread.lock() = Some(thread);
         Ok(())
     }
 
-    /// Stops the thread and waits for it; whether it ran. Harmless to repeat.
-    pub fn stop(&self) -> bool {
+    /// Stops the thread and waits for it. Harmless to repeat.
+    pub fn stop(&self) {
         *self.signal.stop.lock() = true;
         self.signal.stopped.notify_all();
-        let thread = self.thread.lock().take();
-        let ran = thread.is_some();
-        // The thread itself drops the last handle if it outlives all others; it must not wait for itself.
-        if let Some(thread) = thread.filter(|thread| thread.thread().id() != std::thread::current().id()) {
+        if let Some(thread) = self.thread.lock().take() {
+            // The thread does not panic; if it did, there is nothing left to stop.
             let _ = thread.join();
         }
-        ran
     }
 }
 
-fn run(signal: &Signal, instance: &Weak<Instance>) {
+fn run(signal: &Signal, parts: &Parts) {
     let mut idle_rounds = 0u32;
     loop {
         let mut stop = signal.stop.lock();
@@ -61,17 +58,14 @@ fn run(signal: &Signal, instance: &Weak<Instance>) {
             return;
         }
         drop(stop);
-        let Some(instance) = instance.upgrade() else {
-            return;
-        };
         idle_rounds = idle_rounds.saturating_add(1);
         // Failures stick to the heap and reach the next committer.
-        if instance.heap.needs_checkpoint() {
-            let _ = instance.heap.checkpoint();
+        if parts.heap.needs_checkpoint() {
+            let _ = parts.heap.checkpoint();
         }
-        if idle_rounds >= ROUNDS_PER_SYNC && instance.heap.durable() < instance.heap.end() {
+        if idle_rounds >= ROUNDS_PER_SYNC && parts.heap.durable() < parts.heap.end() {
             idle_rounds = 0;
-            let _ = instance.persist();
+            let _ = parts.persist();
         }
     }
 }

@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use super::indexes::recover;
-use super::maintenance::Maintenance;
-use super::opened::Instance;
+use super::opened::{Instance, Parts};
 use super::options::Options;
 use crate::catalog::{Catalog, SystemClass};
 use crate::commit::Pipeline;
@@ -45,17 +44,15 @@ pub fn open_on(disk: Arc<dyn Disk>, storage: IndexStorage, options: Options) -> 
     let view = view_of(&heap, &indexes, &catalog, &recovered);
     recover(&heap, &indexes, &view)?;
     let view = view_of(&heap, &indexes, &catalog, &recovered);
-    let instance = Arc::new(Instance {
+    let instance = Arc::new(Instance::start(Parts {
         pipeline: Pipeline::new(heap.clone(), indexes.clone(), view),
         heap,
         indexes,
         engine: Arc::new(Engine::new(options.memory / 4)),
-        maintenance: Maintenance::default(),
         recovery: recovered.cut,
         options,
-    });
+    })?);
     if !instance.options.read_only {
-        instance.maintenance.start(Arc::downgrade(&instance))?;
         instance.finish_builds()?;
     }
     Ok(instance)

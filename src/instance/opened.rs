@@ -1,5 +1,6 @@
 //! What all handles of one open database share.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use super::maintenance::Maintenance;
@@ -12,20 +13,58 @@ use crate::index::IndexStore;
 use crate::object::{ClassId, Oid};
 use crate::query::Engine;
 
-/// An open database. Closed when the last handle, snapshot and transaction is gone.
+/// An open database. Closed when the last handle, snapshot and transaction is gone: when the drop of the last one
+/// returns, everything is written and the lock is free.
+///
+/// The maintenance thread shares the [`Parts`] and never holds an instance, so the last handle is always a caller's, and
+/// whoever drops it waits for what the thread is doing.
 #[derive(Debug)]
 pub struct Instance {
+    parts: Arc<Parts>,
+    maintenance: Maintenance,
+}
+
+impl Instance {
+    /// An instance of these parts, its maintenance thread running unless nothing may be written.
+    pub(super) fn start(parts: Parts) -> Result<Instance> {
+        let instance = Instance {
+            parts: Arc::new(parts),
+            maintenance: Maintenance::default(),
+        };
+        if !instance.options.read_only {
+            instance.maintenance.start(instance.parts.clone())?;
+        }
+        Ok(instance)
+    }
+
+    /// Merges index deltas and writes a checkpoint, so that the next open replays nothing.
+    pub fn close(&self) -> Result<()> {
+        self.maintenance.stop();
+        self.parts.close()
+    }
+}
+
+impl Deref for Instance {
+    type Target = Parts;
+
+    fn deref(&self) -> &Parts {
+        &self.parts
+    }
+}
+
+/// What an open database is made of.
+#[derive(Debug)]
+pub struct Parts {
     pub(crate) heap: Arc<Heap>,
     pub(crate) indexes: Arc<IndexStore>,
     pub(crate) pipeline: Pipeline,
     pub(crate) engine: Arc<Engine>,
     pub(crate) options: Options,
-    pub(crate) maintenance: Maintenance,
     /// What recovery had to say, if anything.
     pub(crate) recovery: Option<String>,
 }
 
-impl Instance {
+impl Parts {
     /// The write street.
     pub fn pipeline(&self) -> &Pipeline {
         &self.pipeline
@@ -79,9 +118,7 @@ impl Instance {
         self.heap.sync(self.heap.end())
     }
 
-    /// Merges index deltas and writes a checkpoint, so that the next open replays nothing.
-    pub fn close(&self) -> Result<()> {
-        self.maintenance.stop();
+    fn close(&self) -> Result<()> {
         if self.options.read_only {
             return Ok(());
         }

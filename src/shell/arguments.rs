@@ -131,7 +131,10 @@ impl From<FormatName> for Format {
 /// Runs the command with the arguments of this process. The exit code is 0 where all was done, 1 where something
 /// failed (the reason is on standard error), 2 for a wrong use, 141 where the reader of a pipe has left.
 pub fn run() -> ExitCode {
-    let command = Command::parse();
+    let command = match Command::try_parse() {
+        Ok(command) => command,
+        Err(answer) => return super::problem::answer(&answer),
+    };
     let outcome = match (command.action, command.database) {
         (Some(Action::Shell { database }), _) | (None, Some(database)) => super::repl::run(&database),
         (Some(Action::Exec(arguments)), _) => super::exec::run(&script(arguments)),

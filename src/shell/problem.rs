@@ -65,3 +65,14 @@ pub fn report(problem: &Problem) -> ExitCode {
     }
     ExitCode::from(code)
 }
+
+/// Writes what the command line itself asked for (help, the version) or why it is wrong, and gives the exit code. Help
+/// that could not be written is a failure like any other.
+pub fn answer(answer: &clap::Error) -> ExitCode {
+    let wrong = answer.use_stderr();
+    match answer.print().and_then(|()| io::stdout().flush()) {
+        Err(error) if !wrong => report(&Problem::from(error)),
+        _ if wrong => ExitCode::from(2),
+        _ => ExitCode::SUCCESS,
+    }
+}
