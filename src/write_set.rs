@@ -79,6 +79,14 @@ impl WriteSet {
         self.writes.insert(oid, write);
     }
 
+    /// Puts back what was recorded of `oid` before; `None`: nothing.
+    pub fn restore(&mut self, oid: Oid, before: Option<Write>) {
+        match before {
+            Some(write) => self.writes.insert(oid, write),
+            None => self.writes.remove(&oid),
+        };
+    }
+
     /// Records that `oid` goes; an object created here leaves no trace.
     pub fn delete(&mut self, oid: Oid) {
         if matches!(self.writes.get(&oid), Some(Write::Create(_))) {

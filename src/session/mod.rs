@@ -5,6 +5,7 @@ mod change;
 mod define;
 mod runner;
 mod show;
+mod transaction;
 
 pub use answer::{Answer, Outcome};
 pub use runner::Session;

@@ -4,18 +4,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use super::answer::{Answer, Outcome};
-use crate::commit::{Durability, Isolation};
 use crate::database::Database;
 use crate::error::{Error, QueryError, QueryErrorCode, Result};
 use crate::maintain::Finding;
 use crate::object::{Oid, Value};
-use crate::query::ast::{
-    Begin, Durability as AstDurability, Isolation as AstIsolation, Statement, StatementKind,
-};
+use crate::query::ast::{Statement, StatementKind};
 use crate::query::{Parameters, Run};
 use crate::read::Reader;
 use crate::snapshot::Snapshot;
-use crate::transaction::{Transaction, TransactionOptions};
+use crate::transaction::Transaction;
 
 /// Runs statements on one database. Outside `begin` .. `commit` each is a transaction of its own. Dropping the session
 /// rolls an open transaction back.
@@ -113,6 +110,9 @@ impl Session {
             StatementKind::Begin(begin) => self.begin(begin, statement),
             StatementKind::Commit => self.commit(statement),
             StatementKind::Rollback => self.rollback(statement),
+            StatementKind::Savepoint(name) => self.savepoint(name),
+            StatementKind::RollbackTo(name) => self.rollback_to(name),
+            StatementKind::Release(name) => self.release(name),
             StatementKind::CreateClass(_)
             | StatementKind::AlterClass(_)
             | StatementKind::DropClass { .. }
@@ -165,57 +165,12 @@ impl Session {
         }
     }
 
-    fn begin(&mut self, begin: &Begin, statement: &Statement) -> Result<Outcome> {
-        if self.in_transaction() {
-            let message = "a transaction is open already; end it with commit or rollback first";
-            return Err(state_error(statement, message).into());
-        }
-        if begin.read_only {
-            self.open = Open::Reading(self.database.snapshot());
-            return Ok(Outcome::Done("transaction begun, read only".into()));
-        }
-        let isolation = match begin.isolation {
-            Some(AstIsolation::Serializable) => Isolation::Serializable,
-            Some(AstIsolation::Snapshot) | None => Isolation::Snapshot,
-        };
-        let durability = begin.durability.map(|durability| match durability {
-            AstDurability::Sync => Durability::Sync,
-            AstDurability::Buffer => Durability::Buffer,
-        });
-        let options = TransactionOptions {
-            isolation,
-            durability,
-            label: None,
-        };
-        self.open = Open::Transaction(Box::new(self.database.begin_with(options)?));
-        Ok(Outcome::Done("transaction begun".into()))
-    }
-
-    fn commit(&mut self, statement: &Statement) -> Result<Outcome> {
-        match std::mem::replace(&mut self.open, Open::Nothing) {
-            Open::Transaction(transaction) => {
-                let number = transaction.commit()?;
-                Ok(Outcome::Done(format!("committed as {number}")))
-            }
-            Open::Reading(_) => Ok(Outcome::Done("transaction ended".into())),
-            Open::Nothing => Err(state_error(statement, "no transaction is open; begin one first").into()),
-        }
-    }
-
-    fn rollback(&mut self, statement: &Statement) -> Result<Outcome> {
-        match std::mem::replace(&mut self.open, Open::Nothing) {
-            Open::Nothing => Err(state_error(statement, "no transaction is open; begin one first").into()),
-            _ => Ok(Outcome::Done("rolled back".into())),
-        }
-    }
-
-    /// Runs `work` in the open transaction, or in one of its own that is committed, and run again where another
+    /// Runs `work` in the open transaction, which is as it was before if `work` fails, or in one of its own that is committed, and run again where another
     /// transaction was faster.
     pub(super) fn write<R>(&mut self, work: impl FnMut(&mut Transaction) -> Result<R>) -> Result<R> {
-        let mut work = work;
         match &mut self.open {
             Open::Nothing => self.database.transact(work),
-            Open::Transaction(transaction) => work(transaction),
+            Open::Transaction(transaction) => transaction.atomically(work),
             Open::Reading(_) => Err(Error::ReadOnly(
                 "the open transaction only reads; end it, and begin one without read only".into(),
             )),

@@ -7,6 +7,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::overlay::{Overlay, missing};
+use super::savepoint::Savepoint;
 use crate::access::{self, Extent};
 use crate::catalog::Class;
 use crate::commit::{Durability, IndexEntry, Isolation, Request};
@@ -40,6 +41,8 @@ pub struct Transaction {
     instance: Arc<Instance>,
     overlay: Arc<Overlay>,
     options: TransactionOptions,
+    /// The innermost last.
+    savepoints: Vec<Savepoint>,
     /// Set when the transaction ends, so that rows read from it end too.
     ended: Arc<AtomicBool>,
 }
@@ -51,6 +54,7 @@ impl Transaction {
             instance,
             overlay,
             options,
+            savepoints: Vec::new(),
             ended: Arc::default(),
         }
     }
@@ -362,6 +366,10 @@ impl Transaction {
 
     pub(crate) fn overlay_mut(&mut self) -> &mut Overlay {
         Arc::make_mut(&mut self.overlay)
+    }
+
+    pub(super) fn savepoints_mut(&mut self) -> &mut Vec<Savepoint> {
+        &mut self.savepoints
     }
 
     pub(crate) fn overlay(&self) -> &Overlay {

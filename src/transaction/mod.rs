@@ -2,6 +2,8 @@
 
 mod handle;
 mod overlay;
+mod savepoint;
 mod schema;
+mod undo;
 
 pub use handle::{Transaction, TransactionOptions};

@@ -2,12 +2,17 @@
 //!
 //! The overlay is copied when it is written while rows still read it, so rows see the state as it was when they were
 //! made. Index entries are kept as net differences to the committed state: an entry added and removed again is none.
+//!
+//! While a savepoint or a statement is open, every change also goes to the [`UndoLog`], which takes it back exactly:
+//! writes, index entries (and with them claims on unique values) and schema. A write that fails changes nothing.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 
+use super::undo::{Undo, UndoLog};
 use crate::catalog::{Catalog, Class, Index, IndexId, index_differences};
 use crate::error::{Error, Result};
 use crate::index::{IndexKey, RangeCursor};
@@ -35,6 +40,14 @@ pub struct Overlay {
     catalog: Arc<Catalog>,
     writes: WriteSet,
     entries: FxHashMap<IndexId, EntryChanges>,
+    undo: UndoLog,
+}
+
+/// One index entry that a write adds or removes.
+struct Difference {
+    index: IndexId,
+    key: IndexKey,
+    change: EntryChange,
 }
 
 impl Overlay {
@@ -46,6 +59,7 @@ impl Overlay {
             catalog,
             writes: WriteSet::default(),
             entries: FxHashMap::default(),
+            undo: UndoLog::default(),
         }
     }
 
@@ -67,6 +81,9 @@ impl Overlay {
     /// Writes an object: `None` deletes it. The object's class must exist.
     pub fn write(&mut self, oid: Oid, body: Option<Arc<[u8]>>, is_new: bool) -> Result<()> {
         self.change_entries(oid, body.as_deref(), is_new)?;
+        if self.undo.is_on() {
+            self.undo.push(Undo::Write(oid, self.writes.get(oid).cloned()));
+        }
         match body {
             Some(body) if is_new => self.writes.create(oid, body),
             Some(body) => self.writes.update(oid, body),
@@ -79,7 +96,18 @@ impl Overlay {
     /// their entries.
     pub fn set_catalog(&mut self, catalog: Arc<Catalog>) -> Result<()> {
         let before = std::mem::replace(&mut self.catalog, catalog);
-        self.entries.retain(|id, _| self.catalog.indexes.contains_key(id));
+        self.undo.push(Undo::Catalog(before.clone()));
+        let dropped: Vec<IndexId> = self
+            .entries
+            .keys()
+            .filter(|id| !self.catalog.indexes.contains_key(id))
+            .copied()
+            .collect();
+        for id in dropped {
+            if let Some(changes) = self.entries.remove(&id) {
+                self.undo.push(Undo::Index(id, changes));
+            }
+        }
         let is_new = |index: &&Arc<Index>| index.steps.is_empty() && !before.indexes.contains_key(&index.id);
         let new: Vec<Arc<Index>> = self.catalog.indexes.values().filter(is_new).cloned().collect();
         for index in new {
@@ -130,24 +158,68 @@ impl Overlay {
         before: Option<&[u8]>,
         after: Option<&[u8]>,
     ) -> Result<()> {
-        let (catalog, entries) = (&self.catalog, &mut self.entries);
-        let secret = self.view.secret();
+        let mut differences: SmallVec<[Difference; 4]> = SmallVec::new();
         index_differences(
-            catalog,
+            &self.catalog,
             class,
             before,
             after,
-            secret,
+            self.view.secret(),
             &mut |index, key, has_nil, added| {
-                let changes = entries.entry(index.id).or_default();
-                let entry = (key.clone(), oid);
-                if changes.get(&entry).is_some_and(|earlier| earlier.added != added) {
-                    changes.remove(&entry);
-                } else {
-                    changes.insert(entry, EntryChange { added, has_nil });
-                }
+                differences.push(Difference {
+                    index: index.id,
+                    key: key.clone(),
+                    change: EntryChange { added, has_nil },
+                });
             },
-        )
+        )?;
+        for difference in differences {
+            self.change_entry(difference, oid);
+        }
+        Ok(())
+    }
+
+    fn change_entry(&mut self, difference: Difference, oid: Oid) {
+        let Difference { index, key, change } = difference;
+        let changes = self.entries.entry(index).or_default();
+        let entry = (key, oid);
+        let before = changes.get(&entry).copied();
+        if self.undo.is_on() {
+            self.undo.push(Undo::Entry(index, entry.clone(), before));
+        }
+        if before.is_some_and(|before| before.added != change.added) {
+            changes.remove(&entry);
+        } else {
+            changes.insert(entry, change);
+        }
+    }
+
+    /// The log of changes to take back.
+    pub fn undo_log(&mut self) -> &mut UndoLog {
+        &mut self.undo
+    }
+
+    /// Takes back every change since the log had `length` entries.
+    pub fn undo_to(&mut self, length: usize) {
+        while let Some(undo) = self.undo.pop_above(length) {
+            match undo {
+                Undo::Write(oid, before) => self.writes.restore(oid, before),
+                Undo::Entry(index, entry, before) => {
+                    let changes = self.entries.entry(index).or_default();
+                    match before {
+                        Some(change) => changes.insert(entry, change),
+                        None => changes.remove(&entry),
+                    };
+                }
+                Undo::Index(index, changes) => {
+                    self.entries.insert(index, changes);
+                }
+                Undo::Catalog(catalog) => {
+                    self.catalog = catalog;
+                    self.entries.retain(|id, _| self.catalog.indexes.contains_key(id));
+                }
+            }
+        }
     }
 
     fn record<'a>(&'a self, oid: Oid, write: &'a Write) -> Option<Record<'a>> {
