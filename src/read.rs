@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::catalog::{Catalog, IndexId};
 use crate::error::Result;
+pub use crate::index::IndexSize;
 use crate::object::{ClassId, CommitNumber, Oid, Record, Value};
 
 /// Where a scan of one class's extent stands; starts before the first object.
@@ -76,6 +77,30 @@ pub trait Reader: Send + Sync {
         range: &IndexRange,
         direction: Direction,
     ) -> Result<Box<dyn Postings + '_>>;
+    /// The number of entries [`lookup`](Reader::lookup) would give, from counts kept beside them where there are any.
+    /// It is as much a read of the range as the look-up.
+    fn count(&self, index: IndexId, range: &IndexRange) -> Result<u64> {
+        count_postings(self.lookup(index, range, Direction::Ascending)?.as_mut())
+    }
+    /// About how much an index holds, at most a little out of date; `None` where nothing is known. For estimates.
+    fn index_size(&self, index: IndexId) -> Option<IndexSize> {
+        let _ = index;
+        None
+    }
+}
+
+/// Reads postings to their end, and counts them.
+pub fn count_postings(postings: &mut dyn Postings) -> Result<u64> {
+    let mut entries = 0_u64;
+    let mut oids = Vec::new();
+    loop {
+        oids.clear();
+        postings.next(1024, &mut oids)?;
+        if oids.is_empty() {
+            return Ok(entries);
+        }
+        entries = entries.saturating_add(oids.len() as u64);
+    }
 }
 
 /// Whether a class (not its subclasses) has any object; true as well where it cannot be read.

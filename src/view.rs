@@ -13,7 +13,7 @@ use crate::heap::HeapView;
 use crate::index::key::{encode_component, range_bounds, unique_key};
 use crate::index::{IndexKey, IndexSnapshot, RangeCursor};
 use crate::object::{ClassId, CommitNumber, Oid, Record, Value};
-use crate::read::{Direction, ExtentPosition, IndexRange, Postings, Reader};
+use crate::read::{Direction, ExtentPosition, IndexRange, IndexSize, Postings, Reader};
 
 /// One committed state, immutable and shared.
 #[derive(Debug)]
@@ -83,6 +83,20 @@ impl View {
                 after.push(0);
                 self.indexes
                     .range(index, key, Some(&after), descending, self.commit)
+            }
+        }
+    }
+
+    /// The number of entries of an index in a range of encoded keys.
+    fn count_within(&self, index: IndexId, range: &EncodedRange) -> Result<u64> {
+        match range {
+            EncodedRange::Between(start, end) => {
+                self.indexes.count(index, start, end.as_deref(), self.commit)
+            }
+            EncodedRange::Key(key) => {
+                let mut after = key.to_vec();
+                after.push(0);
+                self.indexes.count(index, key, Some(&after), self.commit)
             }
         }
     }
@@ -245,6 +259,20 @@ impl Reader for View {
                 self.entries(index.id, &encoded, direction)?,
             ))),
         }
+    }
+
+    fn count(&self, index: IndexId, range: &IndexRange) -> Result<u64> {
+        let index = ready_index(&self.catalog, index)?;
+        match encode_range(index, range, self.secret)? {
+            EncodedRange::Key(key) if index.kind == IndexKind::Unique => {
+                Ok(self.point(index, &key, range)?.len() as u64)
+            }
+            encoded => self.count_within(index.id, &encoded),
+        }
+    }
+
+    fn index_size(&self, index: IndexId) -> Option<IndexSize> {
+        self.indexes.size(index)
     }
 }
 

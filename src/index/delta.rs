@@ -85,6 +85,11 @@ pub(super) struct Table {
 }
 
 impl Table {
+    /// The number of its entries.
+    pub(super) fn length(&self) -> usize {
+        self.entries.read().len()
+    }
+
     /// Appends the operations on `key` at commit `at`, one for each object, ascending.
     pub(super) fn operations(&self, key: &[u8], at: CommitNumber, operations: &mut Vec<(Oid, bool)>) {
         let entries = self.entries.read();

@@ -13,3 +13,12 @@ pub enum IndexKind {
     /// Point keys: at most one object a value; objects with nil in the key are not compared.
     Unique,
 }
+
+/// About how much an index holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct IndexSize {
+    /// Entries: an object under several keys counts under each.
+    pub entries: u64,
+    /// Distinct keys.
+    pub keys: u64,
+}

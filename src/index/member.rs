@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::cache::Objects;
 use super::delta::Table;
+use super::merge::Counts;
 use super::posting::{Posting, StoredKey, chunk_key, damaged, decode, parse, stored_key};
 use super::store::{Base, Items};
 use crate::error::Result;
@@ -14,6 +15,8 @@ use crate::object::Oid;
 pub(super) struct Member {
     /// The merged entries.
     pub(super) base: Base,
+    /// What they are.
+    pub(super) counts: Counts,
     /// Tells its cached postings from those of an index that had the same id before.
     pub(super) serial: u32,
     /// Entries of deltas that are gone already and are not in the base yet; the oldest first.

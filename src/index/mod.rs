@@ -24,7 +24,7 @@ mod store;
 pub use change::{IndexChange, IndexKey, MAX_KEY, decode_changes, encode_changes};
 pub use cursor::RangeCursor;
 pub use indexes::{IndexStore, SyncThrough};
-pub use kind::{IndexId, IndexKind};
+pub use kind::{IndexId, IndexKind, IndexSize};
 pub use snapshot::IndexSnapshot;
 pub use store::IndexStorage;
 

@@ -377,6 +377,7 @@ impl Maintained {
     pub(super) fn member(&self, waiting: Vec<Arc<Table>>) -> Arc<Member> {
         Arc::new(Member {
             base: self.space.base(),
+            counts: self.description.counts,
             serial: self.serial,
             waiting,
         })

@@ -11,7 +11,7 @@ use super::delta::{Delta, Rest, Table};
 use super::member::Member;
 use super::operations::OperationCursor;
 use super::overlay::overlay;
-use super::{IndexId, IndexKey};
+use super::{IndexId, IndexKey, IndexSize};
 use crate::error::{Error, Result};
 use crate::object::{CommitNumber, Oid};
 
@@ -73,6 +73,23 @@ impl IndexSnapshot {
             return BaseCursor::new(&member.base, start, end, false)?.count();
         }
         self.range(id, start, end, false, at)?.count()
+    }
+
+    /// About how much an index holds: what its base does, and the entries of what lies above; `None` if it is not
+    /// there.
+    pub fn size(&self, id: IndexId) -> Option<IndexSize> {
+        let member = self.members.get(&id)?;
+        let above: usize = self.tables(id, member).map(|table| table.length()).sum();
+        let (entries, keys) = (member.counts.entries, member.counts.keys);
+        // Keys of entries above are taken to be as often new as those in the base were.
+        let new_keys = match entries {
+            0 => above as u64,
+            _ => (above as u64).saturating_mul(keys) / entries,
+        };
+        Some(IndexSize {
+            entries: entries.saturating_add(above as u64),
+            keys: keys.saturating_add(new_keys),
+        })
     }
 
     fn member(&self, id: IndexId) -> Result<&Member> {

@@ -17,7 +17,7 @@ use crate::catalog::{Catalog, Class, Index, IndexId, index_differences};
 use crate::error::{Error, Result};
 use crate::index::{IndexKey, RangeCursor};
 use crate::object::{ClassId, CommitNumber, Oid, Record};
-use crate::read::{Direction, ExtentPosition, IndexRange, Postings, Reader};
+use crate::read::{Direction, ExtentPosition, IndexRange, IndexSize, Postings, Reader, count_postings};
 use crate::view::{EncodedRange, View, encode_range, has_values, is_hashed, ready_index};
 use crate::write_set::{Write, WriteSet};
 
@@ -437,6 +437,18 @@ impl Reader for Overlay {
             direction,
         };
         Ok(Box::new(merged))
+    }
+
+    fn count(&self, index: IndexId, range: &IndexRange) -> Result<u64> {
+        if !self.entries.contains_key(&index) && self.view.catalog().indexes.contains_key(&index) {
+            return self.view.count(index, range);
+        }
+        let mut postings = self.lookup(index, range, Direction::Ascending)?;
+        count_postings(postings.as_mut())
+    }
+
+    fn index_size(&self, index: IndexId) -> Option<IndexSize> {
+        self.view.index_size(index)
     }
 }
 

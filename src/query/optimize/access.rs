@@ -212,12 +212,7 @@ impl Matched {
         if whole && index.kind == IndexKind::Unique {
             return 1.0;
         }
-        let known = |components| {
-            context
-                .estimates
-                .matches(index.id, components)
-                .map(|rows| rows as f64)
-        };
+        let known = |components| matches(index, components, context);
         let guess = |components: usize| {
             let shares = index.components.iter().take(components);
             all * shares
@@ -244,6 +239,21 @@ impl Matched {
         };
         rows.max(1.0)
     }
+}
+
+/// About how many objects an index has for one value of its first `components` components, if that is known: of
+/// fewer than all, the values of all of them are taken to be even. Along a path the sources multiply.
+fn matches(index: &Index, components: usize, context: &Context<'_>) -> Option<f64> {
+    if index.steps.is_empty() {
+        let size = context.estimates.index_size(index.id)?;
+        let (entries, keys) = (size.entries as f64, (size.keys as f64).max(1.0));
+        let share = components as f64 / index.components.len().max(1) as f64;
+        return Some(entries / keys.powf(share));
+    }
+    let steps = index.steps.iter();
+    steps
+        .map(|step| matches(context.catalog.indexes.get(step)?, 1, context))
+        .product()
 }
 
 /// The share of objects with one value of a component, where nothing is known: of references, one in as many as there
