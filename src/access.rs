@@ -1,5 +1,8 @@
 //! Reading objects from any [`Reader`]: what snapshots and transactions have in common.
 
+mod record;
+mod typed;
+
 use std::marker::PhantomData;
 use std::sync::Arc;
 
@@ -12,6 +15,8 @@ use crate::object::codec::read_slot;
 use crate::object::{ClassId, CommitNumber, Object, Oid, Record, Ref, Value, class_name, from_record};
 use crate::query::{Row, Rows};
 use crate::read::{ExtentPosition, Reader};
+pub use record::Record as ObjectRecord;
+pub use typed::{Decoded, Follow, follow, holder, related_query};
 
 /// The object `oid` as a `T`.
 pub fn get<T: DeserializeOwned>(reader: &dyn Reader, oid: Oid) -> Result<Option<T>> {
@@ -19,7 +24,28 @@ pub fn get<T: DeserializeOwned>(reader: &dyn Reader, oid: Oid) -> Result<Option<
         return Ok(None);
     };
     let class = reader.catalog().class_by_id(oid.class())?;
-    decode(class, &record).map(Some)
+    decode(class, &record)
+        .map(Some)
+        .map_err(|error| misread::<T>(reader, oid, error))
+}
+
+/// Says so where an object could not be read because it is of another class.
+#[cold]
+fn misread<T: DeserializeOwned>(reader: &dyn Reader, oid: Oid, error: Error) -> Error {
+    let (Error::Argument(reason), Ok(wanted)) = (&error, class_name::<T>()) else {
+        return error;
+    };
+    let catalog = reader.catalog();
+    let fits = catalog
+        .class(wanted)
+        .is_some_and(|class| catalog.is_a(oid.class(), class.id));
+    if fits {
+        return error;
+    }
+    Error::Argument(format!(
+        "{} is no {wanted} and cannot be read as one ({reason})",
+        catalog.describe(oid)
+    ))
 }
 
 /// A record as a `T`.

@@ -93,7 +93,7 @@ pub mod testing {
     }
 }
 
-pub use access::{Extent, Objects, StoredObject};
+pub use access::{Decoded, Extent, Follow, ObjectRecord as Record, Objects, StoredObject};
 pub use catalog::{AttributeDefinition, ClassDefinition as Class, IndexDefinition};
 pub use commit::{Durability, Isolation};
 pub use database::{ClassList, Database, Definition, MAX_RUNS, Options, Statistics};

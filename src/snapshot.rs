@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use crate::access::{self, Extent, StoredObject};
+use crate::access::{self, Extent, Follow, ObjectRecord, Objects, StoredObject};
 use crate::error::Result;
 use crate::object::{CommitNumber, Object, Oid, Ref};
 use crate::query::{Engine, Parameters, Rows};
@@ -56,6 +56,41 @@ impl Snapshot {
         StoredObject::read(self.view.as_ref(), oid.into())
     }
 
+    /// The object behind a reference as it is stored, owned: attributes are decoded one by one when they are asked for,
+    /// and text is borrowed. `None` if it does not exist in this state.
+    ///
+    /// # Errors
+    /// Where the stored object is damaged.
+    pub fn view<T>(&self, reference: Ref<T>) -> Result<Option<ObjectRecord<T>>> {
+        ObjectRecord::pin(self.view.clone(), reference.oid())
+    }
+
+    /// The object a reference of another object leads to, `None` where there is no reference or its object is gone:
+    /// `snapshot.follow(&book.author)`.
+    ///
+    /// # Errors
+    /// As [`Snapshot::get`].
+    pub fn follow<R: Follow>(&self, reference: &R) -> Result<Option<R::Target>>
+    where
+        R::Target: DeserializeOwned,
+    {
+        access::follow(self.view.as_ref(), reference)
+    }
+
+    /// The objects of the class of `T` whose `attribute` is a reference to `target`, or contains one:
+    /// `snapshot.related::<Book>("author", author)`. Quick where the attribute has an index.
+    ///
+    /// # Errors
+    /// [`Error::Schema`](crate::Error::Schema) where the class or attribute is not defined.
+    pub fn related<T: DeserializeOwned>(
+        &self,
+        attribute: &str,
+        target: impl Into<Oid>,
+    ) -> Result<Objects<T>> {
+        let text = access::related_query(access::class_of::<T>(self.view.as_ref())?, attribute)?;
+        self.query(&text, (target.into(),)).map(Rows::objects)
+    }
+
     /// Whether the object exists in this state.
     pub fn exists(&self, oid: impl Into<Oid>) -> Result<bool> {
         Ok(self.view.object(oid.into())?.is_some())
@@ -82,7 +117,7 @@ impl Snapshot {
     }
 
     /// The committed state.
-    pub(crate) fn view(&self) -> &Arc<View> {
+    pub(crate) fn state(&self) -> &Arc<View> {
         &self.view
     }
 }

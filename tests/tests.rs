@@ -25,3 +25,4 @@ mod random;
 mod random_queries;
 mod scaling;
 mod tidy;
+mod typed;

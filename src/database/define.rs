@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
 use super::handle::Database;
@@ -19,7 +20,7 @@ pub struct Definition {
 }
 
 impl Definition {
-    pub(super) fn of<T: DeserializeOwned>(database: Database) -> Result<Self> {
+    pub(super) fn of<'de, T: Deserialize<'de>>(database: Database) -> Result<Self> {
         let shape = probe::<T>()?;
         database.transact(|tx| define(tx, &shape, None))?;
         Ok(Definition { database, shape })

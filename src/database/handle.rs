@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::de::DeserializeOwned;
+use serde::Deserialize;
 
 use super::define::{ClassList, Definition};
 use super::statistics::Statistics;
@@ -169,7 +169,7 @@ impl Database {
     ///
     /// # Errors
     /// [`Error::Schema`] where `T` cannot be a class or does not agree with the one that exists.
-    pub fn define<T: DeserializeOwned>(&self) -> Result<Definition> {
+    pub fn define<'de, T: Deserialize<'de>>(&self) -> Result<Definition> {
         Definition::of::<T>(self.clone())
     }
 

@@ -161,7 +161,7 @@ impl Session {
         match &self.open {
             Open::Nothing => self.database.instance().pipeline().view(),
             Open::Transaction(transaction) => transaction.reader(),
-            Open::Reading(snapshot) => snapshot.view().clone(),
+            Open::Reading(snapshot) => snapshot.state().clone(),
         }
     }
 

@@ -43,6 +43,8 @@ pub struct Transaction {
     options: TransactionOptions,
     /// The innermost last.
     savepoints: Vec<Savepoint>,
+    /// References given out for objects to come.
+    reserved: Vec<Oid>,
     /// Set when the transaction ends, so that rows read from it end too.
     ended: Arc<AtomicBool>,
 }
@@ -55,6 +57,7 @@ impl Transaction {
             overlay,
             options,
             savepoints: Vec::new(),
+            reserved: Vec::new(),
             ended: Arc::default(),
         }
     }
@@ -279,7 +282,7 @@ impl Transaction {
         Ok(())
     }
 
-    fn class_of_value<T: Serialize>(&self, value: &T) -> Result<Arc<Class>> {
+    pub(super) fn class_of_value<T: Serialize>(&self, value: &T) -> Result<Arc<Class>> {
         let name = serialized_name(value)?;
         let class = self
             .overlay
@@ -350,8 +353,26 @@ impl Transaction {
 
     fn create(&mut self, class: &Class, body: Vec<u8>) -> Result<Oid> {
         let oid = self.instance.new_oid(class.id)?;
-        Arc::make_mut(&mut self.overlay).write(oid, Some(body.into()), true)?;
+        self.create_at(class, oid, body)?;
         Ok(oid)
+    }
+
+    /// Creates an object of `class` under an identifier that was given out for it.
+    pub(super) fn create_at(&mut self, _: &Class, oid: Oid, body: Vec<u8>) -> Result<()> {
+        Arc::make_mut(&mut self.overlay).write(oid, Some(body.into()), true)
+    }
+
+    /// An identifier for an object to come.
+    pub(super) fn reserve_oid(&mut self, class: ClassId) -> Result<Oid> {
+        self.check_user_class(class)?;
+        let oid = self.instance.new_oid(class)?;
+        self.reserved.push(oid);
+        Ok(oid)
+    }
+
+    /// Whether an identifier was reserved in this transaction.
+    pub(super) fn is_reserved(&self, oid: Oid) -> bool {
+        self.reserved.contains(&oid)
     }
 
     fn write(&mut self, oid: Oid, body: Vec<u8>) -> Result<()> {

@@ -5,5 +5,6 @@ mod overlay;
 mod savepoint;
 mod schema;
 mod undo;
+mod typed;
 
 pub use handle::{Transaction, TransactionOptions};

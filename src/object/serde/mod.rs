@@ -12,10 +12,12 @@
 //! | `bool`; integers; `f32`, `f64` | `bool`; `int`; `float` |
 //! | `String`, `&str`, `char` | `string` |
 //! | `Decimal`, `Uuid`; the types of this crate for dates and times | the same |
+//! | `jiff`'s `civil::Date`, `civil::Time`, `Timestamp`, `SignedDuration` | `date`, `time`, `timestamp`, `duration` |
 //! | [`Ref<T>`](super::Ref) | a reference to the class of `T` |
 //! | [`Oid`](super::Oid) | `any` |
 //! | `Option<T>` | as `T`, nil for `None` |
-//! | `Vec<T>`, sets, slices, arrays and tuples of one type | `list<T>`, which serde does not tell apart |
+//! | `BTreeSet<T>`, `HashSet<T>` | `set<T>` |
+//! | `Vec<T>`, slices, arrays, tuples of one type, other sequences | `list<T>`, which serde does not tell apart |
 //! | other tuples | `list<any>` |
 //! | maps | `map<K, V>` |
 //! | a struct | `struct(...)`, embedded |
@@ -29,12 +31,14 @@
 //! Refused, because they would not come back as they were: `flatten`, unit and empty structs, `Option<Option<T>>`,
 //! structs that contain themselves without a `Ref`, and anything but a struct as a class.
 
+mod attribute;
 mod collect;
 mod de;
 mod dummy;
 mod failure;
 mod name;
 mod probe;
+mod row;
 mod scalar;
 mod ser;
 mod stored_de;
@@ -43,9 +47,11 @@ mod tests;
 mod value_de;
 mod value_ser;
 
+pub use attribute::from_slot;
 pub use de::from_record;
 pub use name::serialized_name;
 pub use probe::{Field, Shape, class_name, probe};
+pub use row::from_row;
 pub use ser::{to_body, update_body};
 
 /// The name under which a reference is a newtype struct; only this bridge knows it, other formats see a number.

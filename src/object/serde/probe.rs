@@ -44,6 +44,7 @@ enum Found {
     Scalar(Type),
     Option,
     List,
+    Set,
     Tuple(usize),
     Map,
     Struct(&'static str, &'static [&'static str]),
@@ -125,6 +126,7 @@ impl Walk {
         match (self.ask)(&self.path) {
             Some(Found::Scalar(r#type)) => Ok((r#type, false)),
             Some(Found::List) => Ok((Type::list(self.below(0)?.0), false)),
+            Some(Found::Set) => Ok((Type::set(self.below(0)?.0), false)),
             Some(Found::Map) => self.learn_map(),
             Some(Found::Tuple(length)) => self.learn_tuple(length),
             Some(Found::Struct(name, fields)) => self.learn_struct(name, fields),
@@ -193,6 +195,30 @@ struct Probe<'p> {
     found: &'p RefCell<Option<Found>>,
 }
 
+/// The attribute type of well-known types of other crates, which ask for text and show themselves only by name.
+fn named_scalar(wanted: &str) -> Option<Type> {
+    let known = [
+        (type_name::<uuid::Uuid>(), Type::Uuid),
+        (type_name::<rust_decimal::Decimal>(), Type::Decimal),
+        (type_name::<jiff::civil::Date>(), Type::Date),
+        (type_name::<jiff::civil::Time>(), Type::Time),
+        (type_name::<jiff::Timestamp>(), Type::Timestamp),
+        (type_name::<jiff::SignedDuration>(), Type::Duration),
+    ];
+    known
+        .into_iter()
+        .find_map(|(name, r#type)| (name == wanted).then_some(r#type))
+}
+
+/// Whether a type that asks for a sequence is one of the standard library's sets, which serde does not tell from lists.
+fn is_set(wanted: &str) -> bool {
+    const SETS: [&str; 2] = [
+        "alloc::collections::btree::set::BTreeSet<",
+        "std::collections::hash::set::HashSet<",
+    ];
+    SETS.iter().any(|set| wanted.starts_with(set))
+}
+
 fn refused() -> Failure {
     Failure::Missing("")
 }
@@ -216,15 +242,7 @@ impl<'p> Probe<'p> {
 
     /// A scalar, unless the wanted value is one of the types that only show themselves by name.
     fn scalar<T>(self, r#type: Type) -> Result<T, Failure> {
-        let wanted = type_name::<T>();
-        let r#type = if wanted == type_name::<uuid::Uuid>() {
-            Type::Uuid
-        } else if wanted == type_name::<rust_decimal::Decimal>() {
-            Type::Decimal
-        } else {
-            r#type
-        };
-        self.leaf(Found::Scalar(r#type))
+        self.leaf(Found::Scalar(named_scalar(type_name::<T>()).unwrap_or(r#type)))
     }
 }
 
@@ -365,7 +383,12 @@ impl<'de> Deserializer<'de> for Probe<'_> {
     }
 
     fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Failure> {
-        let (_, below) = self.step(Found::List)?;
+        let found = if is_set(type_name::<V::Value>()) {
+            Found::Set
+        } else {
+            Found::List
+        };
+        let (_, below) = self.step(found)?;
         visitor.visit_seq(Elements { before: 0, below })
     }
 

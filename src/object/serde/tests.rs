@@ -198,7 +198,7 @@ fn every_type_of_field_has_its_attribute_type() {
         "pair list<int>",
         "mixed list<any>",
         "corners list<float>",
-        "set list<string>",
+        "set set<string>",
         "counts map<string, int>",
         "days map<date, list<int>>",
         "wrapped string",

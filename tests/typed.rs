@@ -1,0 +1,447 @@
+//! Typed objects: what a Rust type may be, and the calls that read and write it.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use olivine::{Database, Error, Ref, Value, params};
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Author {
+    name: String,
+    born: u16,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Book {
+    title: String,
+    year: u16,
+    author: Ref<Author>,
+    second: Option<Ref<Author>>,
+    #[serde(default)]
+    readers: Vec<Ref<Author>>,
+}
+
+fn author(name: &str) -> Author {
+    Author {
+        name: name.into(),
+        born: 1921,
+    }
+}
+
+fn book(title: &str, author: Ref<Author>) -> Book {
+    Book {
+        title: title.into(),
+        year: 1961,
+        author,
+        second: None,
+        readers: vec![],
+    }
+}
+
+fn library() -> (Database, Ref<Author>, Ref<Book>) {
+    let db = Database::in_memory().unwrap();
+    db.define_all::<(Author, Book)>().unwrap();
+    db.define::<Author>().unwrap().unique("name").unwrap();
+    let (lem, solaris) = db
+        .transact(|tx| {
+            let lem = tx.insert(&author("Lem"))?;
+            Ok((lem, tx.insert(&book("Solaris", lem))?))
+        })
+        .unwrap();
+    (db, lem, solaris)
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+enum Shade {
+    Plain,
+    Number(i32),
+    Pair(i32, String),
+    Named { name: String, of: Option<i32> },
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "kind")]
+enum Tagged {
+    One { a: i64 },
+    Two { b: String },
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Place {
+    x: f64,
+    label: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+struct Everything {
+    shade: Shade,
+    shades: Vec<Shade>,
+    tagged: Tagged,
+    place: Place,
+    places: Vec<Option<Place>>,
+    words: BTreeSet<String>,
+    numbers: HashSet<i64>,
+    counts: BTreeMap<String, Vec<i64>>,
+    #[serde(with = "serde_bytes")]
+    bytes: Vec<u8>,
+    text: Cow<'static, str>,
+    day: jiff::civil::Date,
+    at: jiff::civil::Time,
+    instant: jiff::Timestamp,
+    length: jiff::SignedDuration,
+    price: olivine::Decimal,
+    id: olivine::Uuid,
+    #[serde(rename = "named")]
+    original: i32,
+    #[serde(default, alias = "formerly")]
+    latterly: i32,
+    #[serde(skip)]
+    skipped: i32,
+}
+
+fn everything() -> Everything {
+    let named = Shade::Named {
+        name: "n".into(),
+        of: Some(3),
+    };
+    Everything {
+        shade: named.clone(),
+        shades: vec![Shade::Plain, Shade::Number(1), Shade::Pair(2, "b".into()), named],
+        tagged: Tagged::Two { b: "x".into() },
+        place: Place { x: 1.5, label: None },
+        places: vec![
+            None,
+            Some(Place {
+                x: 2.0,
+                label: Some("l".into()),
+            }),
+        ],
+        words: ["b".to_string(), "a".to_string()].into(),
+        numbers: [3, 1, 2].into(),
+        counts: [("one".to_string(), vec![1])].into(),
+        bytes: vec![0, 255],
+        text: "text".into(),
+        day: jiff::civil::date(2026, 11, 30),
+        at: jiff::civil::time(18, 5, 30, 250_000_000),
+        instant: "2026-11-30T18:05:30.5Z".parse().unwrap(),
+        length: jiff::SignedDuration::from_secs(90),
+        price: "12.50".parse().unwrap(),
+        id: olivine::Uuid::from_u128(7),
+        original: 8,
+        latterly: 9,
+        skipped: 0,
+    }
+}
+
+#[test]
+fn every_kind_of_field_comes_back_and_has_its_type_in_queries() {
+    let db = Database::in_memory().unwrap();
+    db.define::<Everything>().unwrap();
+    let id = db.transact(|tx| tx.insert(&everything())).unwrap();
+    assert_eq!(db.snapshot().get(id).unwrap().unwrap(), everything());
+    let holds = |condition: &str| {
+        let text = format!("select count(*) from Everything e where {condition}");
+        let counts: Vec<i64> = db
+            .snapshot()
+            .query(&text, ())
+            .unwrap_or_else(|error| panic!("{condition}: {error}"))
+            .decode()
+            .map(Result::unwrap)
+            .collect();
+        assert_eq!(counts, [1], "{condition}");
+    };
+    holds("e.day = date '2026-11-30'");
+    holds("e.at < time '19:00' and e.instant > timestamp '2026-11-30T18:05:30Z'");
+    holds("e.length = duration '1m 30s'");
+    holds("e.words = set('b', 'a') and 2 in e.numbers");
+    holds("e.place.x = 1.5 and e.price = 12.5d and e.bytes = x'00ff'");
+    holds("e.named = 8 and e.counts['one'] = list(1)");
+    db.transact(|tx| tx.update_with(id, |value| value.length = jiff::SignedDuration::from_hours(-3)))
+        .unwrap();
+    let length = db.snapshot().get(id).unwrap().unwrap().length;
+    assert_eq!(length, jiff::SignedDuration::from_hours(-3));
+}
+
+#[test]
+fn what_cannot_be_a_class_is_refused_at_define_with_the_reason() {
+    #[derive(Deserialize)]
+    struct Empty {}
+    #[derive(Deserialize)]
+    struct Unit;
+    #[derive(Deserialize)]
+    #[expect(dead_code, reason = "only its type matters")]
+    struct Twice {
+        value: Option<Option<i32>>,
+    }
+    #[derive(Deserialize)]
+    #[expect(dead_code, reason = "only its type matters")]
+    struct Flat {
+        a: i32,
+        #[serde(flatten)]
+        rest: BTreeMap<String, i32>,
+    }
+    #[derive(Deserialize)]
+    #[serde(transparent)]
+    #[expect(dead_code, reason = "only its type matters")]
+    struct Thin(i32);
+    #[derive(Deserialize)]
+    #[expect(dead_code, reason = "only its type matters")]
+    struct Generic<T> {
+        value: T,
+    }
+    let db = Database::in_memory().unwrap();
+    let refused = |error: Error, part: &str| {
+        let text = error.to_string();
+        assert!(matches!(error, Error::Schema(_)) && text.contains(part), "{text}");
+    };
+    refused(db.define::<Empty>().unwrap_err(), "no fields");
+    refused(db.define::<Unit>().unwrap_err(), "a unit");
+    refused(db.define::<Twice>().unwrap_err(), "Option within an Option");
+    refused(db.define::<Flat>().unwrap_err(), "flattened");
+    refused(db.define::<Thin>().unwrap_err(), "not a struct");
+    refused(db.define::<Shade>().unwrap_err(), "not a struct");
+    db.define::<Generic<i32>>().unwrap();
+    refused(
+        db.define::<Generic<String>>().unwrap_err(),
+        "value is int in the database",
+    );
+    refused(db.define::<Book>().unwrap_err(), "define it first");
+}
+
+#[test]
+fn references_are_followed_and_viewed_and_found_backwards() {
+    let (db, lem, solaris) = library();
+    let snapshot = db.snapshot();
+    let found = snapshot.get(solaris).unwrap().unwrap();
+    assert_eq!(snapshot.follow(&found.author).unwrap().unwrap().name, "Lem");
+    assert!(snapshot.follow(&found.second).unwrap().is_none());
+    let record = snapshot.view(solaris).unwrap().unwrap();
+    drop(snapshot);
+    assert_eq!(record.get::<&str>("title").unwrap(), "Solaris");
+    assert_eq!(record.get::<u16>("year").unwrap(), 1961);
+    assert_eq!(record.get::<Option<Ref<Author>>>("second").unwrap(), None);
+    assert_eq!(record.get::<Ref<Author>>("author").unwrap(), lem);
+    assert_eq!(record.value("year").unwrap(), Value::Int(1961));
+    assert_eq!((record.class(), record.reference()), ("Book", solaris));
+    let nil = record.get::<Ref<Author>>("second").unwrap_err();
+    assert_eq!(
+        nil.to_string(),
+        "attribute Book.second: it is nil here; ask for an Option"
+    );
+    assert!(
+        record
+            .get::<i32>("pages")
+            .unwrap_err()
+            .to_string()
+            .contains("no attribute pages")
+    );
+    db.transact(|tx| {
+        let eden = tx.insert(&book("Eden", lem))?;
+        tx.update_with(eden, |eden| eden.readers.push(lem))?;
+        let titles = |found: olivine::Objects<Book>| {
+            found
+                .map(|row| row.map(|(_, book)| book.title))
+                .collect::<Result<Vec<_>, _>>()
+        };
+        assert_eq!(titles(tx.related("author", lem)?)?, ["Solaris", "Eden"]);
+        assert_eq!(titles(tx.related("readers", lem)?)?, ["Eden"]);
+        assert!(
+            tx.related::<Book>("title", lem)
+                .unwrap_err()
+                .to_string()
+                .contains("no reference")
+        );
+        let own = tx.view(eden)?.unwrap();
+        tx.delete(eden)?;
+        assert_eq!(own.get::<String>("title")?, "Eden");
+        assert!(tx.view(eden)?.is_none());
+        Ok(())
+    })
+    .unwrap();
+}
+
+#[test]
+fn borrowed_structs_view_the_class_without_copies() {
+    #[derive(Deserialize)]
+    #[serde(rename = "Author")]
+    struct Borrowed<'a> {
+        name: &'a str,
+    }
+    #[derive(Deserialize)]
+    #[serde(rename = "Author")]
+    struct Lazy<'a> {
+        #[serde(borrow)]
+        name: Cow<'a, str>,
+    }
+    let (db, lem, _) = library();
+    db.define::<Borrowed<'_>>().unwrap();
+    let record = db.snapshot().view(lem).unwrap().unwrap();
+    assert_eq!(record.decode::<Borrowed<'_>>().unwrap().name, "Lem");
+    let lazy: Lazy<'_> = record.decode().unwrap();
+    assert!(matches!(lazy.name, Cow::Borrowed("Lem")));
+}
+
+#[test]
+fn circles_are_made_of_reserved_references() {
+    #[derive(Serialize, Deserialize)]
+    struct Person {
+        name: String,
+        spouse: Ref<Person>,
+    }
+    let (db, lem, _) = library();
+    db.define::<Person>().unwrap();
+    let person = |name: &str, spouse| Person {
+        name: name.into(),
+        spouse,
+    };
+    let ann = db
+        .transact(|tx| {
+            let ann = tx.reserve::<Person>()?;
+            assert!(tx.get(ann)?.is_none());
+            let bob = tx.insert(&person("Bob", ann))?;
+            tx.insert_at(ann, &person("Ann", bob))?;
+            let twice = tx.insert_at(ann, &person("Ann", bob)).unwrap_err();
+            assert!(twice.to_string().contains("has its object already"), "{twice}");
+            let other = tx.insert_at(lem, &author("x")).unwrap_err();
+            assert!(other.to_string().contains("was not reserved"), "{other}");
+            Ok(ann)
+        })
+        .unwrap();
+    let snapshot = db.snapshot();
+    let bob = snapshot.get(ann).unwrap().unwrap().spouse;
+    assert_eq!(snapshot.get(bob).unwrap().unwrap().spouse, ann);
+}
+
+#[test]
+fn upsert_updates_whoever_holds_the_unique_value() {
+    let (db, lem, _) = library();
+    let young = Author {
+        born: 1922,
+        ..author("Lem")
+    };
+    let (found, created) = db.transact(|tx| tx.upsert("name", &young)).unwrap();
+    assert_eq!((found, created), (lem, false));
+    assert_eq!(db.snapshot().get(lem).unwrap().unwrap().born, 1922);
+    let (first, second) = db
+        .transact(|tx| {
+            Ok((
+                tx.upsert("name", &author("Dick"))?,
+                tx.upsert("name", &author("Dick"))?,
+            ))
+        })
+        .unwrap();
+    assert_eq!((first.0, first.1, second.1), (second.0, true, false));
+    let error = db.transact(|tx| tx.upsert("born", &author("x"))).unwrap_err();
+    assert!(error.to_string().contains("no unique index"), "{error}");
+}
+
+#[test]
+fn rows_become_structs_tuples_and_scalars() {
+    #[derive(Debug, PartialEq, Deserialize)]
+    struct Line {
+        title: String,
+        writer: String,
+        second: Option<String>,
+    }
+    let (db, _, _) = library();
+    let snapshot = db.snapshot();
+    let rows = |text: &str| snapshot.query(text, params! {}).unwrap();
+    let lines: Vec<Line> =
+        rows("select b.title, b.author.name as writer, b.second.name as second from Book b")
+            .decode()
+            .map(Result::unwrap)
+            .collect();
+    let line = Line {
+        title: "Solaris".into(),
+        writer: "Lem".into(),
+        second: None,
+    };
+    assert_eq!(lines, [line]);
+    let pairs: Vec<(String, i64)> = rows("select title, year from Book")
+        .decode()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(pairs, [("Solaris".to_string(), 1961)]);
+    let years: Vec<u16> = rows("select year from Book")
+        .decode()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(years, [1961]);
+    let none: Vec<Option<String>> = rows("select b.second.name from Book b")
+        .decode()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(none, [None]);
+    let lists: Vec<Vec<i64>> = rows("select list(1, 2)").decode().map(Result::unwrap).collect();
+    assert_eq!(lists, [[1, 2]]);
+    let books: Vec<Book> = rows("select b from Book b")
+        .decode()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(books[0].title, "Solaris");
+    let refs: Vec<Ref<Book>> = rows("select b from Book b")
+        .decode()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!(snapshot.get(refs[0]).unwrap().unwrap(), books[0]);
+    let wrong = rows("select title, year from Book")
+        .decode::<i64>()
+        .next()
+        .unwrap()
+        .unwrap_err();
+    assert!(wrong.to_string().contains("2 columns (title, year)"), "{wrong}");
+    let wrong = rows("select title from Book")
+        .decode::<Line>()
+        .next()
+        .unwrap()
+        .unwrap_err();
+    assert!(wrong.to_string().contains("no value for writer"), "{wrong}");
+    let wrong = rows("select title, year from Book")
+        .decode::<(i64, i64)>()
+        .next()
+        .unwrap();
+    assert!(matches!(wrong, Err(Error::Argument(_))), "{wrong:?}");
+}
+
+#[test]
+fn wrong_uses_end_in_sentences() {
+    #[derive(Debug, Serialize, Deserialize)]
+    struct Unknown {
+        a: i32,
+    }
+    let (db, lem, solaris) = library();
+    let snapshot = db.snapshot();
+    let wrong = snapshot.get(lem.cast::<Book>()).unwrap_err();
+    assert!(
+        wrong
+            .to_string()
+            .starts_with("Author#1 is no Book and cannot be read as one"),
+        "{wrong}"
+    );
+    let wrong = snapshot.extent::<Unknown>().unwrap_err();
+    assert!(wrong.to_string().contains("define::<Unknown>()"), "{wrong}");
+    let wrong = snapshot.related::<Unknown>("a", lem).unwrap_err();
+    assert!(wrong.to_string().contains("define::<Unknown>()"), "{wrong}");
+    let wrong = db.transact(|tx| tx.reserve::<Unknown>()).unwrap_err();
+    assert!(wrong.to_string().contains("define::<Unknown>()"), "{wrong}");
+    let wrong = db
+        .transact(|tx| tx.update(solaris.cast(), &author("x")))
+        .unwrap_err();
+    assert!(
+        wrong
+            .to_string()
+            .contains("Book#1 cannot be updated with a Author"),
+        "{wrong}"
+    );
+    db.transact(|tx| tx.delete(solaris)).unwrap();
+    assert!(db.snapshot().get(solaris).unwrap().is_none());
+    assert!(snapshot.get(solaris).unwrap().is_some());
+    let gone = db
+        .transact(|tx| tx.update_with(solaris, |book| book.year = 1))
+        .unwrap_err();
+    assert!(
+        matches!(gone, Error::NotFound(_)) && gone.to_string().contains("Book#1"),
+        "{gone}"
+    );
+}
