@@ -4,7 +4,7 @@ mod handle;
 mod overlay;
 mod savepoint;
 mod schema;
-mod undo;
 mod typed;
+mod undo;
 
 pub use handle::{Transaction, TransactionOptions};
