@@ -49,14 +49,14 @@ fn read(script: &str) -> Vec<Block> {
     blocks
 }
 
-fn show(session: &mut Session, text: &str) -> String {
+fn show(session: &mut Session, text: &str, variables: &olivine::Parameters) -> String {
     let mut shown = String::new();
     let statements = match Session::parse(text) {
         Ok(statements) => statements,
         Err(error) => return show_error(error.into(), text),
     };
     for statement in &statements {
-        let outcome = session.run(statement, text, &olivine::Parameters::new());
+        let outcome = session.run(statement, text, variables);
         match outcome.and_then(|outcome| show_outcome(session, outcome)) {
             Ok(outcome) => shown.push_str(&outcome),
             Err(error) => {
@@ -131,9 +131,13 @@ fn run(blocks: &[Block], way: Way) -> Vec<String> {
     database.set_optimizer(way != Way::Unoptimized);
     let mut session = Session::new(database.clone());
     let mut shown = Vec::new();
+    let mut variables = olivine::Parameters::new();
     for block in blocks {
-        shown.push(show(&mut session, &block.text));
+        shown.push(show(&mut session, &block.text, &variables));
         if way == Way::Reopening && !session.in_transaction() {
+            for (name, value) in session.variables().iter() {
+                variables.set(name, value.clone());
+            }
             drop(session);
             database.close().unwrap();
             database = open();

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::schema::{Attribute, Catalog, Class, Index, Name};
+use super::schema::{Attribute, Catalog, Class, Index, Name, NamedQuery};
 use super::stored::{StoredClass, StoredIndex, StoredName, SystemClass, class_of_object, index_of_object};
 use crate::error::{Error, Result};
 use crate::object::{ClassId, CommitNumber, Layout, Oid, Slot};
@@ -30,6 +30,7 @@ impl Catalog {
             match SystemClass::of(oid.class()) {
                 Some(SystemClass::Class) => next.change_class(oid, body)?,
                 Some(SystemClass::Index) => next.change_index(oid, body)?,
+                Some(SystemClass::Query) => next.change_query(oid, body)?,
                 Some(SystemClass::Name) => {
                     next.change_name(oid, body)?;
                     continue;
@@ -97,6 +98,15 @@ impl Catalog {
                     object: oid,
                 }),
             );
+        }
+        Ok(())
+    }
+
+    fn change_query(&mut self, oid: Oid, body: Option<&[u8]>) -> Result<()> {
+        self.queries.retain(|_, query| query.object != Some(oid));
+        if let Some(body) = body {
+            let query = NamedQuery::decode(oid, body)?;
+            self.queries.insert(query.name.clone(), Arc::new(query));
         }
         Ok(())
     }
@@ -259,6 +269,7 @@ fn system_class(system: SystemClass) -> Class {
         name: layout.name.clone(),
         superclass: None,
         slots: slots.collect(),
+        methods: Vec::new(),
     };
     let mut class = class(system.id(), None, stored);
     class.layout = layout.clone();

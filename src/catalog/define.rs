@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::definition::{AttributeDefinition, ClassDefinition, IndexDefinition, check_name};
-use super::schema::{Catalog, Class, Component, Index, IndexId, IndexKind};
+use super::schema::{Catalog, Class, Component, Index, IndexId, IndexKind, NamedQuery};
 use super::stored::{StoredClass, StoredIndex, StoredName, StoredSlot, SystemClass, class_of_object};
 use crate::error::{Error, Result};
 use crate::object::{ClassId, Oid, Type, Value, coerce};
@@ -44,10 +44,12 @@ impl Catalog {
                 slots.push(own_slot(&definition.name, attribute)?);
             }
         }
+        check_methods(definition, &slots)?;
         let stored = StoredClass {
             name: definition.name.clone(),
             superclass: superclass.map(|class| class.id),
             slots,
+            methods: definition.methods.clone(),
         };
         let oid = reserve(SystemClass::Class)?;
         class_of_object(oid)?;
@@ -62,6 +64,9 @@ impl Catalog {
             return Err(Error::Schema(format!(
                 "{name} is already the name of a root object"
             )));
+        }
+        if self.queries.contains_key(name) {
+            return Err(Error::Schema(format!("{name} is already the name of a query")));
         }
         Ok(())
     }
@@ -444,6 +449,9 @@ impl Catalog {
         if self.class_names.contains_key(name) {
             return Err(Error::Schema(format!("{name} is already the name of a class")));
         }
+        if self.queries.contains_key(name) {
+            return Err(Error::Schema(format!("{name} is already the name of a query")));
+        }
         let body = StoredName {
             name: name.into(),
             value,
@@ -453,6 +461,32 @@ impl Catalog {
             Some(existing) => Ok(SchemaChange::Update(existing.object, body)),
             None => Ok(SchemaChange::Create(reserve(SystemClass::Name)?, body)),
         }
+    }
+
+    /// The write that keeps a query under its name; one kept before under it is replaced.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] where a class or a root object has the name.
+    pub fn define_query(&self, query: &NamedQuery, reserve: Reserve<'_>) -> Result<SchemaChange> {
+        check_name("query", &query.name)?;
+        if let Some(existing) = self.queries.get(&query.name).and_then(|query| query.object) {
+            return Ok(SchemaChange::Update(existing, query.encode()?));
+        }
+        self.check_free(&query.name)?;
+        Ok(SchemaChange::Create(
+            reserve(SystemClass::Query)?,
+            query.encode()?,
+        ))
+    }
+
+    /// The write that takes a named query away.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] if there is no such query.
+    pub fn undefine_query(&self, name: &str) -> Result<SchemaChange> {
+        let existing = self.queries.get(name).and_then(|query| query.object);
+        let existing = existing.ok_or_else(|| Error::Schema(format!("there is no query named {name}")))?;
+        Ok(SchemaChange::Delete(existing))
     }
 
     /// The write that takes a name away.
@@ -465,6 +499,20 @@ impl Catalog {
             existing.ok_or_else(|| Error::Schema(format!("there is no root object named {name}")))?;
         Ok(SchemaChange::Delete(existing.object))
     }
+}
+
+/// Refuses methods of one name, and a method called like an attribute.
+fn check_methods(definition: &ClassDefinition, slots: &[StoredSlot]) -> Result<()> {
+    for (position, method) in definition.methods.iter().enumerate() {
+        check_name("method", &method.name)?;
+        let mut before = definition.methods.iter().take(position);
+        let attribute = slots.iter().any(|slot| !slot.dropped && slot.name == method.name);
+        if attribute || before.any(|other| other.name == method.name) {
+            let message = format!("{}.{} is declared twice", definition.name, method.name);
+            return Err(Error::Schema(message));
+        }
+    }
+    Ok(())
 }
 
 fn unknown_attribute(class: &Class, attribute: &str) -> Error {

@@ -24,6 +24,8 @@ pub struct ClassDefinition {
     pub attributes: Vec<AttributeDefinition>,
     /// Indexes to create with it.
     pub indexes: Vec<IndexDefinition>,
+    /// Its own methods, whose texts the caller has checked.
+    pub methods: Vec<super::Method>,
 }
 
 /// The definition of an attribute.
@@ -58,6 +60,7 @@ impl ClassDefinition {
             superclass: None,
             attributes: Vec::new(),
             indexes: Vec::new(),
+            methods: Vec::new(),
         }
     }
 

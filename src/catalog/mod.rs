@@ -11,10 +11,12 @@ mod index_keys;
 mod schema;
 mod stored;
 
-pub use define::SchemaChange;
+pub use define::{SchemaChange, visit_references};
 pub use definition::{AttributeDefinition, ClassDefinition, IndexDefinition};
 pub use index_keys::{duplicate_value, index_differences, index_keys};
-pub use schema::{Attribute, Catalog, Class, Component, Index, IndexId, IndexKind, Name};
+pub use schema::{
+    Attribute, Catalog, Class, Component, Index, IndexId, IndexKind, Method, Name, NamedQuery, Parameter,
+};
 #[cfg(test)]
 pub use stored::StoredClass;
 pub use stored::{StoredSlot, SystemClass};

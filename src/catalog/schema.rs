@@ -25,6 +25,8 @@ pub struct Catalog {
     pub live_classes: Vec<u64>,
     /// Named roots.
     pub names: FxHashMap<Arc<str>, Arc<Name>>,
+    /// Named queries.
+    pub queries: FxHashMap<Arc<str>, Arc<NamedQuery>>,
 }
 
 /// A class.
@@ -111,6 +113,41 @@ pub struct Name {
     pub object: Oid,
 }
 
+/// A query kept under a name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NamedQuery {
+    /// The name.
+    pub name: Arc<str>,
+    /// What it takes.
+    pub parameters: Vec<Parameter>,
+    /// The query as canonical text.
+    pub text: Arc<str>,
+    /// The catalog object that holds it; `None` before it is written.
+    pub object: Option<Oid>,
+}
+
+/// A method of a class: an expression over the object, kept as text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Method {
+    /// The name.
+    pub name: Arc<str>,
+    /// What it takes.
+    pub parameters: Vec<Parameter>,
+    /// The type of its value.
+    pub result: Type,
+    /// The expression as canonical text.
+    pub text: Arc<str>,
+}
+
+/// A parameter of a named query or method.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parameter {
+    /// The name.
+    pub name: Arc<str>,
+    /// The type.
+    pub r#type: Type,
+}
+
 impl Catalog {
     /// The class called `name`.
     pub fn class(&self, name: &str) -> Option<&Arc<Class>> {
@@ -131,6 +168,14 @@ impl Catalog {
             .copied()
             .unwrap_or(0);
         (word >> (class.0 % 64)) & 1 == 1
+    }
+
+    /// The method called `name` that objects of `class` have, and the class that declares it: its own, or the nearest
+    /// above.
+    pub fn method(&self, class: &Class, name: &str) -> Option<(&Arc<Class>, &Method)> {
+        let line = self.ancestry(class.id).into_iter();
+        line.filter_map(|id| self.classes.get(&id))
+            .find_map(|class| Some((class, class.own_method(name)?)))
     }
 
     /// Whether objects of `class` are also objects of `ancestor`.
@@ -155,6 +200,11 @@ impl Class {
         self.attributes
             .iter()
             .any(|attribute| attribute.not_null && matches!(attribute.r#type, Type::Reference(_)))
+    }
+
+    /// The method called `name` that this class declares itself.
+    pub fn own_method(&self, name: &str) -> Option<&Method> {
+        self.stored.methods.iter().find(|method| &*method.name == name)
     }
 
     /// The attribute called `name`.

@@ -2,16 +2,17 @@
 //!
 //! | system class | serial number | attributes |
 //! | --- | --- | --- |
-//! | `OlivineClass` | class id - 63 | name, superclass (class id or nil), slots: a list of structs |
+//! | `OlivineClass` | class id - 63 | name, superclass (class id or nil), slots: a list of structs, methods: a list of structs or nil |
 //! | `OlivineIndex` | index id | name, class, kind, components, steps, ready, ordered |
 //! | `OlivineName` | any | name, value |
+//! | `OlivineQuery` | any | name, parameters: a list of structs, text |
 //!
 //! A type is stored as text where it has no parts (`'int'`), else as a list: `['list', member]`, `['map', key,
 //! value]`, `['reference', class name]`, `['struct', [field name, type], ...]`.
 
 use std::sync::{Arc, LazyLock};
 
-use super::schema::{Component, IndexId, IndexKind};
+use super::schema::{Component, IndexId, IndexKind, Method, NamedQuery, Parameter};
 use crate::error::{Error, Result};
 use crate::object::codec::{encode_body, read_slot};
 use crate::object::{ClassId, Layout, Oid, Slot, Type, Value};
@@ -25,11 +26,18 @@ pub enum SystemClass {
     Index,
     /// Named roots.
     Name,
+    /// Named queries.
+    Query,
 }
 
 impl SystemClass {
     /// All of them, in the order they must be loaded.
-    pub const ALL: [SystemClass; 3] = [SystemClass::Class, SystemClass::Index, SystemClass::Name];
+    pub const ALL: [SystemClass; 4] = [
+        SystemClass::Class,
+        SystemClass::Index,
+        SystemClass::Name,
+        SystemClass::Query,
+    ];
 
     /// The class identifier.
     pub fn id(self) -> ClassId {
@@ -37,6 +45,7 @@ impl SystemClass {
             SystemClass::Class => ClassId(1),
             SystemClass::Index => ClassId(2),
             SystemClass::Name => ClassId(3),
+            SystemClass::Query => ClassId(4),
         }
     }
 
@@ -55,6 +64,7 @@ impl SystemClass {
                     ("name", Type::String),
                     ("superclass", Type::Int),
                     ("slots", Type::Any),
+                    ("methods", Type::Any),
                 ],
             )
         });
@@ -77,10 +87,19 @@ impl SystemClass {
                 &[("name", Type::String), ("value", Type::Any)],
             )
         });
+        static QUERY: LazyLock<Arc<Layout>> = LazyLock::new(|| {
+            let attributes = [
+                ("name", Type::String),
+                ("parameters", Type::Any),
+                ("text", Type::String),
+            ];
+            system_layout(SystemClass::Query, "OlivineQuery", &attributes)
+        });
         match self {
             SystemClass::Class => &CLASS,
             SystemClass::Index => &INDEX,
             SystemClass::Name => &NAME,
+            SystemClass::Query => &QUERY,
         }
     }
 }
@@ -109,6 +128,8 @@ pub struct StoredClass {
     pub superclass: Option<ClassId>,
     /// All slots of its records, inherited ones included.
     pub slots: Vec<StoredSlot>,
+    /// The methods it declares itself.
+    pub methods: Vec<Method>,
 }
 
 /// A slot of a [`StoredClass`].
@@ -182,9 +203,13 @@ impl StoredClass {
         let superclass = self
             .superclass
             .map_or(Value::Nil, |class| Value::Int(i64::from(class.0)));
+        let methods = match self.methods.is_empty() {
+            true => Value::Nil,
+            false => Value::list(self.methods.iter().map(method_to_value)),
+        };
         encode_body(
             SystemClass::Class.layout(),
-            &[Value::String(self.name.clone()), superclass, slots],
+            &[Value::String(self.name.clone()), superclass, slots, methods],
         )
     }
 
@@ -202,6 +227,13 @@ impl StoredClass {
                 id => Some(class_id(&id)?),
             },
             slots: slots.iter().map(StoredSlot::from_value).collect::<Result<_>>()?,
+            methods: match entry.value("methods")? {
+                Value::Nil => Vec::new(),
+                methods => list(&methods)?
+                    .iter()
+                    .map(method_from_value)
+                    .collect::<Result<_>>()?,
+            },
         })
     }
 }
@@ -317,6 +349,70 @@ impl StoredName {
             value: entry.value("value")?,
         })
     }
+}
+
+impl NamedQuery {
+    /// The body of the catalog object.
+    pub fn encode(&self) -> Result<Vec<u8>> {
+        let values = [
+            Value::String(self.name.clone()),
+            parameters_to_value(&self.parameters),
+            Value::String(self.text.clone()),
+        ];
+        encode_body(SystemClass::Query.layout(), &values)
+    }
+
+    /// The named query in the body of the catalog object.
+    pub fn decode(object: Oid, body: &[u8]) -> Result<NamedQuery> {
+        let entry = Entry {
+            class: SystemClass::Query,
+            body,
+        };
+        Ok(NamedQuery {
+            name: entry.text("name")?,
+            parameters: parameters_from_value(&entry.value("parameters")?)?,
+            text: entry.text("text")?,
+            object: Some(object),
+        })
+    }
+}
+
+fn parameters_to_value(parameters: &[Parameter]) -> Value {
+    let parameter = |parameter: &Parameter| {
+        Value::structure([
+            ("name", Value::String(parameter.name.clone())),
+            ("type", type_to_value(&parameter.r#type)),
+        ])
+    };
+    Value::list(parameters.iter().map(parameter))
+}
+
+fn parameters_from_value(value: &Value) -> Result<Vec<Parameter>> {
+    let parameter = |value: &Value| -> Result<Parameter> {
+        Ok(Parameter {
+            name: text(field(value, "name")?)?,
+            r#type: type_from_value(field(value, "type")?)?,
+        })
+    };
+    list(value)?.iter().map(parameter).collect()
+}
+
+fn method_to_value(method: &Method) -> Value {
+    Value::structure([
+        ("name", Value::String(method.name.clone())),
+        ("parameters", parameters_to_value(&method.parameters)),
+        ("result", type_to_value(&method.result)),
+        ("text", Value::String(method.text.clone())),
+    ])
+}
+
+fn method_from_value(value: &Value) -> Result<Method> {
+    Ok(Method {
+        name: text(field(value, "name")?)?,
+        parameters: parameters_from_value(field(value, "parameters")?)?,
+        result: type_from_value(field(value, "result")?)?,
+        text: text(field(value, "text")?)?,
+    })
 }
 
 /// The body of a catalog object, read attribute by attribute.
@@ -486,12 +582,21 @@ mod tests {
             name: "Note".into(),
             superclass: Some(ClassId(64)),
             slots,
+            methods: vec![Method {
+                name: "twice".into(),
+                parameters: vec![Parameter {
+                    name: "n".into(),
+                    r#type: Type::Int,
+                }],
+                result: Type::list(Type::Int),
+                text: "list(n, n)".into(),
+            }],
         };
         assert_eq!(StoredClass::decode(&class.encode().unwrap()).unwrap(), class);
     }
 
     #[test]
-    fn an_index_and_a_name_come_back_from_their_catalog_objects() {
+    fn an_index_a_name_and_a_query_come_back_from_their_catalog_objects() {
         let index = StoredIndex {
             name: "by_year".into(),
             class: ClassId(64),
@@ -510,5 +615,16 @@ mod tests {
             value: Value::from("x"),
         };
         assert_eq!(StoredName::decode(&name.encode().unwrap()).unwrap(), name);
+        let object = Oid::new(SystemClass::Query.id(), 1).unwrap();
+        let query = NamedQuery {
+            name: "old".into(),
+            parameters: Vec::new(),
+            text: "select 1".into(),
+            object: Some(object),
+        };
+        assert_eq!(
+            NamedQuery::decode(object, &query.encode().unwrap()).unwrap(),
+            query
+        );
     }
 }

@@ -10,11 +10,12 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
 
 use parking_lot::Mutex;
 
 use super::ast;
-use super::bind::{self, bind_statement, bind_value, type_of};
+use super::bind::{self, bind_statement, bind_value, has_definitions, type_of};
 use super::exec::{self, Options, Row, Rows};
 use super::optimize::{ReaderEstimates, optimize};
 use super::parameters::Parameters;
@@ -25,6 +26,8 @@ use super::plan::{
 };
 use super::plan_cache::PlanCache;
 use super::roomy::{may_nest_parsed, with_room};
+use super::settings::Settings;
+use crate::catalog::Catalog;
 use crate::error::{Error, QueryError, QueryErrorCode, Result, Span};
 use crate::object::{Oid, Type, Value};
 use crate::read::Reader;
@@ -44,6 +47,8 @@ pub struct Run {
     pub cancel: Arc<AtomicBool>,
     /// Set when the transaction it reads in has ended.
     pub ended: Arc<AtomicBool>,
+    /// What the session has set.
+    pub settings: Settings,
 }
 
 /// The types of parameters, by name.
@@ -106,7 +111,7 @@ impl Engine {
             return Err(error.locate(text).into());
         }
         let prepared = self
-            .bind(&statement, reader, types.clone())
+            .bind(&statement, reader, types.clone(), &Settings::default())
             .map_err(|error| error.locate(text))?;
         self.plans
             .lock()
@@ -123,8 +128,9 @@ impl Engine {
         statement: &ast::Statement,
         reader: &dyn Reader,
         parameters: &Parameters,
+        settings: &Settings,
     ) -> Result<Arc<Statement>> {
-        self.bind(statement, reader, parameter_types(parameters, reader))
+        self.bind(statement, reader, parameter_types(parameters, reader), settings)
     }
 
     fn bind(
@@ -132,23 +138,31 @@ impl Engine {
         statement: &ast::Statement,
         reader: &dyn Reader,
         types: ParameterTypes,
+        settings: &Settings,
     ) -> Result<Arc<Statement>> {
         let given = bind::Parameters::Given(types);
-        with_room(may_nest_parsed(length(statement.span)), || {
-            let bound = bind_statement(statement, reader.catalog(), &given)?.ok_or_else(|| {
+        let schema = schema(reader.catalog(), settings);
+        with_room(deep(statement.span, &schema), || {
+            let bound = bind_statement(statement, &schema, &given)?.ok_or_else(|| {
                 let message = "this statement has no plan to run";
                 QueryError::new(QueryErrorCode::Unsupported, statement.span, message)
             })?;
-            Ok(Arc::new(self.optimized(bound, reader)))
+            Ok(Arc::new(self.optimized(bound, &schema, reader, settings)))
         })
         .map_err(no_thread)?
     }
 
-    fn optimized(&self, bound: Statement, reader: &dyn Reader) -> Statement {
-        if self.optimizer_off.load(Ordering::Relaxed) {
+    fn optimized(
+        &self,
+        bound: Statement,
+        schema: &Catalog,
+        reader: &dyn Reader,
+        settings: &Settings,
+    ) -> Statement {
+        if self.optimizer_off.load(Ordering::Relaxed) || !settings.optimizer {
             return bound;
         }
-        optimize(bound, reader.catalog(), &ReaderEstimates(reader))
+        optimize(bound, schema, &ReaderEstimates(reader))
     }
 
     /// Begins to run a prepared query.
@@ -175,9 +189,11 @@ impl Engine {
         run: &Run,
     ) -> Result<Value> {
         let given = bind::Parameters::Given(parameter_types(parameters, reader.as_ref()));
-        let bound = with_room(may_nest_parsed(length(expression.span)), || {
-            let bound = bind_value(expression, reader.catalog(), &given)?;
-            Ok::<_, Error>(Arc::new(self.optimized(bound, reader.as_ref())))
+        let schema = schema(reader.catalog(), &run.settings);
+        let bound = with_room(deep(expression.span, &schema), || {
+            let bound = bind_value(expression, &schema, &given)?;
+            let optimized = self.optimized(bound, &schema, reader.as_ref(), &run.settings);
+            Ok::<_, Error>(Arc::new(optimized))
         })
         .map_err(no_thread)??;
         self.rows(bound, reader, parameters, run.clone())?.into_value()
@@ -257,7 +273,11 @@ impl Engine {
         Options {
             cancel: run.cancel.clone(),
             ended: run.ended.clone(),
-            memory: self.memory,
+            memory: run.settings.memory.unwrap_or(self.memory),
+            deadline: run
+                .settings
+                .timeout
+                .and_then(|timeout| Instant::now().checked_add(timeout)),
             ..Options::default()
         }
     }
@@ -267,9 +287,23 @@ fn no_thread(error: std::io::Error) -> Error {
     Error::io("starting a thread for a long statement", error)
 }
 
-/// Bytes of the text at `span`.
-fn length(span: Span) -> usize {
-    span.end.saturating_sub(span.start)
+/// Whether a statement at `span` may nest deeply, itself or through the definitions it uses.
+fn deep(span: Span, schema: &Catalog) -> bool {
+    may_nest_parsed(span.end.saturating_sub(span.start)) || has_definitions(schema)
+}
+
+/// The schema that statements are planned over.
+fn schema(catalog: &Arc<Catalog>, settings: &Settings) -> Arc<Catalog> {
+    if settings.indexes {
+        return catalog.clone();
+    }
+    let mut without = Catalog::clone(catalog);
+    without.indexes.clear();
+    without.index_names.clear();
+    for class in without.classes.values_mut() {
+        Arc::make_mut(class).indexes.clear();
+    }
+    Arc::new(without)
 }
 
 /// The plan itself as rows of text.

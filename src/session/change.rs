@@ -16,11 +16,16 @@ use crate::transaction::Transaction;
 
 impl Session {
     /// Runs an insert, update or delete.
-    pub(super) fn change(&mut self, statement: &Statement, parameters: &Parameters) -> Result<Outcome> {
+    pub(super) fn change(&mut self, statement: &Statement, parameters: &Parameters) -> Result<Changed> {
         let engine = self.database.instance().engine().clone();
         let run = self.run_options();
         self.write(|transaction| {
-            let prepared = engine.prepare(statement, transaction.reader().as_ref(), parameters)?;
+            let prepared = engine.prepare(
+                statement,
+                transaction.reader().as_ref(),
+                parameters,
+                &run.settings,
+            )?;
             let changing = Changing {
                 engine: &engine,
                 statement: &prepared,
@@ -37,6 +42,25 @@ impl Session {
     }
 }
 
+/// What a change came to.
+pub(super) struct Changed {
+    /// What is said of it.
+    pub outcome: Outcome,
+    /// The objects that were changed, in the order of the statement.
+    pub objects: Vec<Oid>,
+}
+
+impl Changed {
+    fn new(verb: &'static str, objects: Vec<Oid>, returning: Option<Answer>) -> Changed {
+        let outcome = Outcome::Changed {
+            verb,
+            affected: objects.len() as u64,
+            returning,
+        };
+        Changed { outcome, objects }
+    }
+}
+
 /// A change being run.
 struct Changing<'a> {
     engine: &'a Engine,
@@ -46,7 +70,7 @@ struct Changing<'a> {
 }
 
 impl Changing<'_> {
-    fn insert(&self, insert: &Insert, transaction: &mut Transaction) -> Result<Outcome> {
+    fn insert(&self, insert: &Insert, transaction: &mut Transaction) -> Result<Changed> {
         let reader = transaction.reader();
         let rows =
             self.engine
@@ -77,14 +101,10 @@ impl Changing<'_> {
             oids.push(transaction.insert_body(&class, body)?);
         }
         let returning = self.returning(insert.returning.as_ref(), &oids, transaction)?;
-        Ok(Outcome::Changed {
-            verb: "inserted",
-            affected: oids.len() as u64,
-            returning,
-        })
+        Ok(Changed::new("inserted", oids, returning))
     }
 
-    fn update(&self, update: &Update, transaction: &mut Transaction) -> Result<Outcome> {
+    fn update(&self, update: &Update, transaction: &mut Transaction) -> Result<Changed> {
         let reader = transaction.reader();
         let rows =
             self.engine
@@ -105,14 +125,10 @@ impl Changing<'_> {
             transaction.update_body(oid, body)?;
         }
         let returning = self.returning(update.returning.as_ref(), &oids, transaction)?;
-        Ok(Outcome::Changed {
-            verb: "updated",
-            affected: oids.len() as u64,
-            returning,
-        })
+        Ok(Changed::new("updated", oids, returning))
     }
 
-    fn delete(&self, delete: &Delete, transaction: &mut Transaction) -> Result<Outcome> {
+    fn delete(&self, delete: &Delete, transaction: &mut Transaction) -> Result<Changed> {
         let reader = transaction.reader();
         let oids = self
             .engine
@@ -121,11 +137,7 @@ impl Changing<'_> {
         for oid in &oids {
             transaction.delete(*oid)?;
         }
-        Ok(Outcome::Changed {
-            verb: "deleted",
-            affected: oids.len() as u64,
-            returning,
-        })
+        Ok(Changed::new("deleted", oids, returning))
     }
 
     fn returning(

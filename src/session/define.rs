@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::answer::Outcome;
+use super::definition::{check_methods, methods};
 use super::runner::{Session, unsupported};
 use crate::catalog::{AttributeDefinition, Catalog, ClassDefinition, IndexDefinition};
 use crate::error::{Error, QueryError, QueryErrorCode, Result, Span};
@@ -65,6 +66,7 @@ impl Defining<'_> {
             }
             self.check_supported(class)?;
             let mut definition = ClassDefinition::new(class.name.text.clone());
+            definition.methods = methods(&class.methods);
             definition.superclass = class.extends.as_ref().map(|name| name.text.clone());
             for attribute in &class.attributes {
                 definition.attributes.push(self.attribute(attribute, tx)?);
@@ -80,6 +82,7 @@ impl Defining<'_> {
                 .map_err(|error| at(error, class.name.span))?;
             created.push(class.name.text.to_string());
         }
+        check_methods(&create.classes, tx)?;
         Ok(done(match created.as_slice() {
             [] => "nothing to create".into(),
             created => format!("class {} created", created.join(", ")),
@@ -87,9 +90,6 @@ impl Defining<'_> {
     }
 
     fn check_supported(&self, class: &ast::ClassDefinition) -> Result<()> {
-        if let Some(method) = class.methods.first() {
-            return Err(unsupported_at(method.name.span, "a method").into());
-        }
         for attribute in &class.attributes {
             self.check_attribute(attribute)?;
         }
@@ -204,7 +204,7 @@ impl Defining<'_> {
     }
 }
 
-fn done(sentence: String) -> Outcome {
+pub(super) fn done(sentence: String) -> Outcome {
     Outcome::Done(sentence)
 }
 
@@ -224,7 +224,7 @@ fn known_class(catalog: &Catalog, name: &ast::Name) -> Result<()> {
 }
 
 /// Gives a schema error its place in the text.
-fn at(error: Error, span: Span) -> Error {
+pub(super) fn at(error: Error, span: Span) -> Error {
     match error {
         Error::Schema(message) => {
             let code = if message.contains("exists already") || message.contains("is already") {

@@ -3,9 +3,12 @@
 mod answer;
 mod change;
 mod define;
+mod definition;
 mod runner;
+mod setting;
 mod show;
 mod transaction;
+mod variable;
 
 pub use answer::{Answer, Outcome};
 pub use runner::Session;

@@ -9,7 +9,7 @@ use crate::error::{Error, QueryError, QueryErrorCode, Result};
 use crate::maintain::Finding;
 use crate::object::{Oid, Value};
 use crate::query::ast::{Statement, StatementKind};
-use crate::query::{Parameters, Run};
+use crate::query::{Parameters, Run, Settings};
 use crate::read::Reader;
 use crate::snapshot::Snapshot;
 use crate::transaction::Transaction;
@@ -31,6 +31,10 @@ use crate::transaction::Transaction;
 pub struct Session {
     pub(super) database: Database,
     pub(super) open: Open,
+    /// What `let` has kept.
+    pub(super) variables: Parameters,
+    /// What `set` has set.
+    pub(super) settings: Settings,
     cancel: Arc<AtomicBool>,
 }
 
@@ -51,6 +55,8 @@ impl Session {
         Session {
             database,
             open: Open::Nothing,
+            variables: Parameters::new(),
+            settings: Settings::default(),
             cancel: Arc::default(),
         }
     }
@@ -59,6 +65,11 @@ impl Session {
     /// batch of rows. Whoever sets the flag clears it.
     pub fn set_cancel(&mut self, flag: Arc<AtomicBool>) {
         self.cancel = flag;
+    }
+
+    /// What `let` has kept so far, by name.
+    pub fn variables(&self) -> &Parameters {
+        &self.variables
     }
 
     /// Whether `begin` has opened a transaction that is not yet ended.
@@ -92,7 +103,8 @@ impl Session {
     /// # Errors
     /// What is wrong with the statement, with line and column in `text`. A statement that fails changes nothing.
     pub fn run(&mut self, statement: &Statement, text: &str, parameters: &Parameters) -> Result<Outcome> {
-        self.dispatch(statement, parameters)
+        let parameters = self.all_parameters(parameters);
+        self.dispatch(statement, &parameters)
             .map_err(|error| error.locate(text))
     }
 
@@ -105,8 +117,12 @@ impl Session {
         match &statement.kind {
             StatementKind::Query(_) | StatementKind::Explain(_) => self.query(statement, parameters),
             StatementKind::Insert(_) | StatementKind::Update(_) | StatementKind::Delete(_) => {
-                self.change(statement, parameters)
+                self.change(statement, parameters).map(|changed| changed.outcome)
             }
+            StatementKind::Let { parameter, value } => self.let_variable(parameter, value, parameters),
+            StatementKind::Set { option, value } => self.set(option, value, parameters),
+            StatementKind::Define(define) => self.define_query(define),
+            StatementKind::Undefine(name) => self.undefine_query(name),
             StatementKind::Begin(begin) => self.begin(begin, statement),
             StatementKind::Commit => self.commit(statement),
             StatementKind::Rollback => self.rollback(statement),
@@ -136,10 +152,10 @@ impl Session {
         })
     }
 
-    fn query(&mut self, statement: &Statement, parameters: &Parameters) -> Result<Outcome> {
+    pub(super) fn query(&mut self, statement: &Statement, parameters: &Parameters) -> Result<Outcome> {
         let engine = self.database.instance().engine().clone();
         let reader = self.reader();
-        let prepared = engine.prepare(statement, reader.as_ref(), parameters)?;
+        let prepared = engine.prepare(statement, reader.as_ref(), parameters, &self.settings)?;
         let rows = engine.rows(prepared, reader, parameters, self.run_options())?;
         Ok(Outcome::Rows(Answer::Streamed(rows)))
     }
@@ -153,6 +169,7 @@ impl Session {
         Run {
             cancel: self.cancel.clone(),
             ended,
+            settings: self.settings,
         }
     }
 

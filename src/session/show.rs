@@ -22,6 +22,8 @@ impl Session {
             StatementKind::Show(Show::Indexes) => indexes(catalog),
             StatementKind::Show(Show::Names) => names(catalog),
             StatementKind::Show(Show::Stats) => self.statistics(),
+            StatementKind::Show(Show::Queries) => Session::queries(catalog),
+            StatementKind::Show(Show::Settings) => self.show_settings(),
             _ => return Err(unsupported(statement, "this show").into()),
         };
         Ok(Outcome::Rows(answer))

@@ -10,6 +10,8 @@ use super::exec::{Input, Script};
 use super::problem::{Problem, report};
 use super::render::Format;
 use crate::database::Database;
+use crate::object::Value;
+use crate::query::Parameters;
 
 /// Olivine: a persistent, transactional object database.
 #[derive(Debug, Parser)]
@@ -56,6 +58,10 @@ struct ExecArguments {
     /// A file of statements; - for standard input.
     #[arg(short = 'f', long = "file", value_name = "FILE")]
     file: Option<PathBuf>,
+    /// A value for the parameter $NAME of the statements: an OQL literal (5, 'text', date '2026-11-30', nil), or else
+    /// taken as text. May be given several times.
+    #[arg(short = 'p', long = "param", value_name = "NAME=VALUE", value_parser = parameter)]
+    parameters: Vec<(String, Value)>,
     /// How results are written.
     #[arg(long, value_enum, default_value_t = FormatName::Table)]
     format: FormatName,
@@ -161,7 +167,24 @@ fn check(path: &Path) -> Result<(), Problem> {
     }
 }
 
+/// `name=value`: a literal, or else text.
+fn parameter(text: &str) -> Result<(String, Value), String> {
+    let Some((name, value)) = text.split_once('=') else {
+        return Err("write it as name=value".into());
+    };
+    let name = name.trim().trim_start_matches('$');
+    let is_word = name
+        .chars()
+        .all(|character| character == '_' || character.is_alphanumeric());
+    if name.is_empty() || !is_word {
+        return Err(format!("{name:?} is no name of a parameter"));
+    }
+    let value = crate::query::parse_literal(value).unwrap_or_else(|| Value::from(value));
+    Ok((name.into(), value))
+}
+
 fn script(arguments: ExecArguments) -> Script {
+    let parameters = arguments.parameters.into_iter();
     let input = match (arguments.command, arguments.file) {
         (Some(text), _) => Input::Text(text),
         (None, Some(path)) if path.as_os_str() != "-" => Input::File(path),
@@ -170,6 +193,7 @@ fn script(arguments: ExecArguments) -> Script {
     Script {
         database: arguments.database,
         input,
+        parameters: parameters.fold(Parameters::new(), |all, (name, value)| all.with(name, value)),
         format: arguments.format.into(),
         keep_going: arguments.keep_going,
         read_only: arguments.read_only,

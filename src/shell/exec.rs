@@ -22,6 +22,8 @@ pub struct Script {
     pub database: PathBuf,
     /// Where the statements are.
     pub input: Input,
+    /// The values of parameters.
+    pub parameters: Parameters,
     /// How results are written.
     pub format: Format,
     /// Whether to go on after a failure.
@@ -139,7 +141,7 @@ fn run_statement(
     session: &mut Session,
     output: &mut dyn Write,
 ) -> Result<Result<(), Error>, Problem> {
-    let outcome = match session.run(statement, text, &Parameters::new()) {
+    let outcome = match session.run(statement, text, &script.parameters) {
         Ok(outcome) => outcome,
         Err(error) => return Ok(Err(error)),
     };

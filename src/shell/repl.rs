@@ -40,6 +40,7 @@ pub fn run(path: &Path) -> Result<(), Problem> {
         return super::exec::run(&Script {
             database,
             input,
+            parameters: Parameters::new(),
             format,
             keep_going: false,
             read_only: false,

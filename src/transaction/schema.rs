@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::handle::Transaction;
 use super::overlay::Overlay;
 use crate::catalog::{
-    AttributeDefinition, ClassDefinition, Index, IndexDefinition, IndexId, SchemaChange, SystemClass,
+    AttributeDefinition, ClassDefinition, Index, IndexDefinition, IndexId, NamedQuery, SchemaChange,
+    SystemClass,
 };
 use crate::error::{Error, Result};
 use crate::object::{ClassId, CommitNumber, Oid, Value};
@@ -106,6 +107,26 @@ impl Transaction {
     /// [`Error::Schema`] if there is no such name.
     pub fn remove_name(&mut self, name: &str) -> Result<()> {
         let change = self.overlay().catalog().remove_name(name)?;
+        self.change_schema(vec![change])
+    }
+
+    /// Keeps a query under its name; one kept before under it is replaced.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] where a class or a root object has the name.
+    pub(crate) fn define_query(&mut self, query: &NamedQuery) -> Result<()> {
+        let instance = self.instance().clone();
+        let mut reserve = |class: SystemClass| instance.new_oid(class.id());
+        let change = self.overlay().catalog().define_query(query, &mut reserve)?;
+        self.change_schema(vec![change])
+    }
+
+    /// Takes a named query away.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] if there is no such query.
+    pub(crate) fn undefine_query(&mut self, name: &str) -> Result<()> {
+        let change = self.overlay().catalog().undefine_query(name)?;
         self.change_schema(vec![change])
     }
 

@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use super::definition::Definitions;
 use super::parameter::Parameters;
 use super::scope::Scope;
 use crate::catalog::Catalog;
@@ -28,7 +29,8 @@ pub fn bind_statement(
     parameters: &Parameters,
 ) -> Result<Option<Statement>, QueryError> {
     use ast::StatementKind as Kind;
-    let mut binder = Binder::new(catalog, parameters);
+    let definitions = Definitions::of(catalog);
+    let mut binder = Binder::new(catalog, &definitions, parameters);
     let change = match &statement.kind {
         Kind::Query(query) => Change::Query(binder.whole_query(query)?),
         Kind::Insert(insert) => Change::Insert(binder.insert(insert)?),
@@ -55,7 +57,8 @@ pub fn bind_value(
     catalog: &Catalog,
     parameters: &Parameters,
 ) -> Result<Statement, QueryError> {
-    let mut binder = Binder::new(catalog, parameters);
+    let definitions = Definitions::of(catalog);
+    let mut binder = Binder::new(catalog, &definitions, parameters);
     let query = binder.single_value(expression)?;
     Ok(binder.finish(Change::Query(query)))
 }
@@ -79,6 +82,14 @@ pub(super) struct Binder<'a> {
     pub parameters: Vec<(Arc<str>, Type)>,
     /// The scopes around the place that is bound, innermost last.
     pub scopes: Vec<Scope<'a>>,
+    /// The named queries and methods there are.
+    pub definitions: &'a Definitions,
+    /// Scopes around the definition that is bound, out of its reach.
+    pub hidden: usize,
+    /// Definitions within one another at this place.
+    pub depth: usize,
+    /// Uses of definitions so far.
+    pub uses: usize,
     columns: u32,
     subqueries: u32,
 }
@@ -89,9 +100,17 @@ impl<'a> Binder<'a> {
     /// Each query within a query takes stack when it runs, most in a build without optimization.
     const DEEPEST_QUERY: usize = 24;
 
-    fn new(catalog: &'a Catalog, given: &'a Parameters) -> Binder<'a> {
+    pub(super) fn new(
+        catalog: &'a Catalog,
+        definitions: &'a Definitions,
+        given: &'a Parameters,
+    ) -> Binder<'a> {
         Binder {
             catalog,
+            definitions,
+            hidden: 0,
+            depth: 0,
+            uses: 0,
             given,
             parameters: Vec::new(),
             scopes: Vec::new(),
@@ -124,7 +143,7 @@ impl<'a> Binder<'a> {
             let message = format!("the statement has more than {} queries", Self::MOST_QUERIES);
             return Err(QueryError::new(QueryErrorCode::TooComplex, span, message));
         }
-        if self.scopes.len() > Self::DEEPEST_QUERY {
+        if self.scopes.len().saturating_add(self.hidden) > Self::DEEPEST_QUERY {
             let message = format!(
                 "queries nest too deeply: at most {} within one another",
                 Self::DEEPEST_QUERY

@@ -27,6 +27,9 @@ impl<'a> Binder<'a> {
         else {
             return self.row_aggregate(AggregateFunction::CountRows, false, None, expr.span);
         };
+        if let Some(found) = self.named_query_call(name, arguments, expr.span)? {
+            return Ok(found);
+        }
         let lower = name.text.to_ascii_lowercase();
         if let Some(aggregate) = aggregate_function(&lower) {
             return self.aggregate(aggregate, *distinct, arguments, name, expr.span);

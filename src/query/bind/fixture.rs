@@ -133,6 +133,7 @@ fn add_class(
         name: name.into(),
         superclass,
         slots: Vec::new(),
+        methods: Vec::new(),
     };
     let class = Class {
         id,

@@ -4,6 +4,7 @@ mod binder;
 mod call;
 mod collection;
 mod condition;
+mod definition;
 mod expression;
 mod group;
 mod name;
@@ -25,5 +26,6 @@ pub(super) mod fixture;
 mod tests;
 
 pub use binder::{bind_statement, bind_value};
+pub use definition::{check_method, check_query, has_definitions};
 pub use parameter::Parameters;
 pub use types::type_of;

@@ -26,7 +26,13 @@ impl<'a> Binder<'a> {
         if let Some(found) = found {
             return Ok(found);
         }
+        if let Some(found) = self.definition_parameter(name) {
+            return Ok(found);
+        }
         if let Some(found) = self.with_query(name)? {
+            return Ok(found);
+        }
+        if let Some(found) = self.named_query_use(name)? {
             return Ok(found);
         }
         if let Some(found) = self.root_or_class(name)? {
@@ -112,10 +118,9 @@ impl<'a> Binder<'a> {
     /// The column of the innermost query's one range.
     pub(super) fn only_range(&mut self) -> Option<Column> {
         let scope = self.innermost()?;
-        let [range] = scope.ranges.as_slice() else {
-            return None;
-        };
-        scope.single.then(|| range.column.clone())
+        let mut ranges = scope.ranges.iter().filter(|range| !range.extra);
+        let (range, second) = (ranges.next()?, ranges.next());
+        (scope.single && second.is_none()).then(|| range.column.clone())
     }
 
     /// A label of a query further out, or of the innermost one where its rows are meant.
@@ -141,6 +146,13 @@ impl<'a> Binder<'a> {
             }
         }
         None
+    }
+
+    /// A parameter of the definition that is bound.
+    fn definition_parameter(&self, name: &ast::Name) -> Option<Expression> {
+        let mut parameters = self.scopes.iter().flat_map(|scope| &scope.parameters);
+        let (_, value) = parameters.find(|(parameter, _)| *parameter == name.text)?;
+        Some(value.clone())
     }
 
     /// A query named by `with`, bound anew where it is used, in the scopes where it was named.
@@ -294,14 +306,16 @@ impl<'a> Binder<'a> {
             let labels = scope.keys.iter().filter_map(|key| key.label.as_deref());
             let aliases = scope.aliases.iter().map(|(alias, _)| &**alias);
             let with = scope.with.iter().map(|with| &*with.name.text);
+            let parameters = scope.parameters.iter().map(|(parameter, _)| &**parameter);
             let ranges = scope.ranges.iter().filter_map(|range| range.name.as_deref());
-            ranges.chain(labels).chain(aliases).chain(with)
+            ranges.chain(labels).chain(aliases).chain(with).chain(parameters)
         });
         let roots = self
             .catalog
             .names
             .keys()
             .chain(self.catalog.class_names.keys())
+            .chain(self.catalog.queries.keys())
             .map(|name| &**name);
         let message = match &class {
             Some(class) => {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::binder::{Binder, Bound, unsupported};
+use super::binder::{Binder, Bound};
 use super::condition::truth;
 use super::name::suggest;
 use super::scope::Scope;
@@ -30,7 +30,14 @@ impl<'a> Binder<'a> {
                 let base = self.collection(object)?;
                 self.attribute(base, name, span)
             }
-            ExprKind::Method { name, .. } => Err(unsupported(name.span, "calling a method")),
+            ExprKind::Method {
+                object,
+                name,
+                arguments,
+            } => {
+                let base = self.collection(object)?;
+                self.method_call(base, name, arguments, span)
+            }
             ExprKind::Reverse {
                 object,
                 class,
@@ -134,7 +141,7 @@ impl<'a> Binder<'a> {
     }
 
     /// What `body` makes of each member, as a bag.
-    fn over_members(
+    pub(super) fn over_members(
         &mut self,
         collection: Expression,
         span: Span,

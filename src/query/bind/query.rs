@@ -239,10 +239,7 @@ impl<'a> Binder<'a> {
             scope.aliases = outputs.iter().map(alias).collect();
             if let ([only], true) = (outputs.as_slice(), bare) {
                 scope.single = true;
-                scope.ranges = vec![RangeVariable {
-                    name: None,
-                    column: only.column.clone(),
-                }];
+                scope.ranges = vec![RangeVariable::new(None, only.column.clone())];
             }
             let columns: Vec<Expression> = scope.aliases.iter().map(|(_, value)| value.clone()).collect();
             let (keys, scope) = self.within(scope, |binder| binder.sort_keys(tail.order_by, &columns))?;

@@ -1,6 +1,6 @@
 //! `from`: the ranges, left to right.
 
-use super::binder::{Binder, Bound, unsupported};
+use super::binder::{Binder, Bound};
 use super::projection::label_of;
 use super::scope::RangeVariable;
 use super::subquery::row_type;
@@ -30,13 +30,60 @@ impl<'a> Binder<'a> {
 
     fn range(&mut self, before: Option<Plan>, range: &'a ast::Range) -> Bound<Plan> {
         if let Some(name) = range.depth.as_ref().or(range.path.as_ref()) {
-            return Err(unsupported(name.span, "with depth or with path of a closure"));
+            return self.walk(before, range, name);
         }
         let source = self.source(range)?;
         let (Source::Independent(_, column) | Source::Collection(_, column)) = &source;
         self.declare(range, column.clone())?;
         let on = range.on.as_ref().map(|on| self.predicate(on)).transpose()?;
         Ok(joined(before, source, range.join, on))
+    }
+
+    /// A closure whose objects come with their depth or path.
+    fn walk(&mut self, before: Option<Plan>, range: &'a ast::Range, first: &ast::Name) -> Bound<Plan> {
+        let closure = self.range_collection(&range.source)?;
+        let ExpressionKind::Closure { .. } = closure.kind else {
+            let message = "with depth and with path tell of a closure, and this range is none";
+            return Err(QueryError::new(QueryErrorCode::Definition, first.span, message)
+                .hint("write the range as y in x.attribute{1,} with depth d"));
+        };
+        let reached = closure.r#type.member().cloned().unwrap_or(Type::Any);
+        let name = range.variable.as_ref().map(|variable| variable.text.clone());
+        let column = self.column(name.unwrap_or_else(|| "reached".into()), reached.clone());
+        self.declare(range, column.clone())?;
+        let depth = self.extra(range.depth.as_ref(), Type::Int)?;
+        let path = self.extra(range.path.as_ref(), Type::list(reached))?;
+        let on = range.on.as_ref().map(|on| self.predicate(on)).transpose()?;
+        Ok(Plan::Walk {
+            input: Box::new(before.unwrap_or(Plan::Unit)),
+            column,
+            depth,
+            path,
+            closure,
+            outer: range.join == Join::Left,
+            on,
+        })
+    }
+
+    /// Declares the depth or path of a closure.
+    fn extra(&mut self, name: Option<&ast::Name>, r#type: Type) -> Bound<Option<Column>> {
+        let Some(name) = name else {
+            return Ok(None);
+        };
+        let column = self.column(name.text.clone(), r#type);
+        let taken = |scope: &mut super::scope::Scope<'a>| scope.range(&name.text).is_some();
+        if self.innermost().is_some_and(taken) {
+            let message = format!("two ranges are called {}", name.text);
+            return Err(QueryError::new(QueryErrorCode::Duplicate, name.span, message));
+        }
+        if let Some(scope) = self.innermost() {
+            scope.ranges.push(RangeVariable {
+                name: Some(name.text.clone()),
+                column: column.clone(),
+                extra: true,
+            });
+        }
+        Ok(Some(column))
     }
 
     fn source(&mut self, range: &'a ast::Range) -> Bound<Source> {
@@ -89,7 +136,7 @@ impl<'a> Binder<'a> {
             return Err(QueryError::new(QueryErrorCode::Duplicate, variable.span, message));
         }
         let name = range.variable.as_ref().map(|variable| variable.text.clone());
-        scope.ranges.push(RangeVariable { name, column });
+        scope.ranges.push(RangeVariable::new(name, column));
         Ok(())
     }
 }

@@ -37,6 +37,8 @@ pub(super) struct Scope<'a> {
     pub partition: Option<Partition>,
     /// The queries that `with` names here.
     pub with: &'a [ast::With],
+    /// The parameters of the definition that is bound here, and what they stand for.
+    pub parameters: Vec<(Arc<str>, Expression)>,
 }
 
 /// A range variable.
@@ -46,6 +48,19 @@ pub(super) struct RangeVariable {
     pub name: Option<Arc<str>>,
     /// Its column.
     pub column: Column,
+    /// Whether it belongs to the range before it: the depth or path of a closure.
+    pub extra: bool,
+}
+
+impl RangeVariable {
+    /// The variable of a range.
+    pub fn new(name: Option<Arc<str>>, column: Column) -> RangeVariable {
+        RangeVariable {
+            name,
+            column,
+            extra: false,
+        }
+    }
 }
 
 /// A group key.
@@ -72,6 +87,7 @@ impl<'a> Scope<'a> {
             aggregates: Vec::new(),
             partition: None,
             with: &[],
+            parameters: Vec::new(),
         }
     }
 
@@ -80,7 +96,7 @@ impl<'a> Scope<'a> {
         let name = Some(name);
         Scope {
             query: false,
-            ranges: vec![RangeVariable { name, column }],
+            ranges: vec![RangeVariable::new(name, column)],
             ..Scope::query()
         }
     }

@@ -344,6 +344,6 @@ fn one_range<'a>(variable: Option<&ast::Name>, column: Column) -> Scope<'a> {
     let name = variable.map(|variable| variable.text.clone());
     let mut scope = Scope::query();
     scope.single = true;
-    scope.ranges = vec![RangeVariable { name, column }];
+    scope.ranges = vec![RangeVariable::new(name, column)];
     scope
 }

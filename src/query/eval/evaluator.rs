@@ -105,6 +105,14 @@ impl<'r, 'a> Evaluator<'r, 'a> {
             } => self.call(*function, arguments),
             K::Reverse { .. } => self.reverse(&expression.kind),
             K::Closure { .. } => self.closure(&expression.kind),
+            K::Let {
+                variable,
+                value,
+                body,
+            } => {
+                let value = self.evaluate(value)?;
+                self.bind(variable, &value, |inner| inner.evaluate(body))
+            }
             K::Subquery(subquery) => self.subquery(subquery, &expression.r#type),
             K::Struct(fields) => self.structure(fields),
             K::MapOf(entries) => self.map_of(entries),

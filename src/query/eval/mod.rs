@@ -6,8 +6,12 @@ pub mod collection;
 mod evaluator;
 mod object;
 mod predicate;
+mod reverse;
+mod step;
 mod subquery;
 mod visited;
+mod walk;
 
 pub use evaluator::{Evaluator, at};
-pub use object::equal_range;
+pub use reverse::{ReverseUse, equal_range};
+pub use walk::Walk as WalkState;

@@ -1,20 +1,13 @@
-//! Steps between objects: attributes, narrowing and reverse steps.
+//! Steps from objects: attributes and narrowing.
 
 use std::borrow::Cow;
-use std::ops::Bound;
-
-use rustc_hash::FxHashSet;
 
 use super::Evaluator;
 use super::predicate::is_class;
-use super::visited::Visited;
-use crate::catalog::IndexId;
 use crate::error::{QueryErrorCode, Result};
 use crate::object::{ClassId, Oid, Record, Value, codec};
-use crate::query::exec::BATCH;
 use crate::query::function::arithmetic::failure;
-use crate::query::plan::{Expression, ExpressionKind, Slots};
-use crate::read::{Direction, ExtentPosition, IndexRange};
+use crate::query::plan::{Expression, Slots};
 
 impl<'r, 'a> Evaluator<'r, 'a> {
     /// The attribute of an object; nil where there is no object, or its class lacks the attribute.
@@ -116,102 +109,6 @@ impl<'r, 'a> Evaluator<'r, 'a> {
         } else {
             Value::Nil
         })
-    }
-
-    /// All objects whose attribute refers to the base.
-    pub(super) fn reverse(&self, kind: &ExpressionKind) -> Result<Value> {
-        let ExpressionKind::Reverse {
-            base,
-            classes,
-            slots,
-            index,
-            ..
-        } = kind
-        else {
-            return Ok(Value::Nil);
-        };
-        let targets = references(&self.evaluate(base)?);
-        let mut sources = Visited::default();
-        match index {
-            _ if targets.is_empty() => {}
-            Some(index) => self.sources_by_index(*index, classes, &targets, &mut sources)?,
-            None => self.sources_by_scan(classes, slots, &targets, &mut sources)?,
-        }
-        Ok(Value::set(sources.sorted().into_iter().map(Value::Reference)))
-    }
-
-    pub(super) fn sources_by_index(
-        &self,
-        index: IndexId,
-        classes: &[ClassId],
-        targets: &[Oid],
-        sources: &mut Visited,
-    ) -> Result<()> {
-        let mut found = Vec::new();
-        for target in targets {
-            let range = equal_range(Value::Reference(*target));
-            let mut postings = self.run.reader().lookup(index, &range, Direction::Ascending)?;
-            loop {
-                found.clear();
-                postings.next(BATCH, &mut found)?;
-                if found.is_empty() {
-                    break;
-                }
-                self.run.context.check()?;
-                self.run.context.count_index_entries(found.len());
-                for source in &found {
-                    if classes.binary_search(&source.class()).is_ok() {
-                        sources.insert(*source);
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    pub(super) fn sources_by_scan(
-        &self,
-        classes: &[ClassId],
-        slots: &Slots,
-        targets: &[Oid],
-        sources: &mut Visited,
-    ) -> Result<()> {
-        let targets: FxHashSet<Oid> = targets.iter().copied().collect();
-        let mut records = Vec::new();
-        for class in classes {
-            let (Some(slot), Some(layout)) = (slots.slot(*class), self.run.layout(*class)) else {
-                continue;
-            };
-            let mut position = ExtentPosition::default();
-            loop {
-                records.clear();
-                self.run.context.check()?;
-                self.run
-                    .reader()
-                    .scan(*class, &mut position, BATCH, &mut records)?;
-                if records.is_empty() {
-                    break;
-                }
-                let bytes = records.iter().map(|record| record.body.len()).sum();
-                self.run.context.count_objects(records.len(), bytes);
-                for record in &records {
-                    let value = codec::read_slot(layout, &record.body, slot)?.to_value()?;
-                    if references(&value).iter().any(|oid| targets.contains(oid)) {
-                        sources.insert(record.oid);
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// The keys equal to one value.
-pub fn equal_range(value: Value) -> IndexRange {
-    IndexRange {
-        prefix: vec![value],
-        lower: Bound::Unbounded,
-        upper: Bound::Unbounded,
     }
 }
 

@@ -6,7 +6,7 @@ use super::context::Shared;
 use super::operator::Boxed;
 use super::{
     apply, distinct, extent, fetch, filter, group, hash_join, index_path, index_scan, iterate, join, limit,
-    objects, project, set_operation, sort, top_k, values,
+    objects, project, set_operation, sort, top_k, values, walk,
 };
 use crate::error::{QueryErrorCode, Result};
 use crate::object::Type;
@@ -111,6 +111,35 @@ fn leaf<'a>(plan: &'a Plan) -> Boxed<'a> {
     }
 }
 
+/// A walk over the rows below.
+fn walked<'a>(plan: &'a Plan, shared: &'a Shared) -> Result<Boxed<'a>> {
+    let Plan::Walk {
+        input,
+        column,
+        depth,
+        path,
+        closure,
+        outer,
+        on,
+    } = plan
+    else {
+        return passing(plan, shared);
+    };
+    let needs_path = |on: &Expression| on.uses(&|used| path.as_ref().is_some_and(|path| path.id == used));
+    Ok(Box::new(walk::Walk {
+        input: build(input, shared)?,
+        closure,
+        column: column.id,
+        depth: depth.as_ref().map(|depth| depth.id),
+        path: path.as_ref().map(|path| path.id),
+        outer: *outer,
+        on: on
+            .as_ref()
+            .map(|on| (Compiler::new(shared, &[plan]).predicate(on), needs_path(on))),
+        state: walk::State::default(),
+    }))
+}
+
 /// What passes rows on as they come.
 fn passing<'a>(plan: &'a Plan, shared: &'a Shared) -> Result<Boxed<'a>> {
     Ok(match plan {
@@ -128,6 +157,7 @@ fn passing<'a>(plan: &'a Plan, shared: &'a Shared) -> Result<Boxed<'a>> {
             outer: *outer,
             rows: iterate::Rows::default(),
         }),
+        Plan::Walk { .. } => walked(plan, shared)?,
         Plan::Fetch {
             input,
             column,

@@ -10,6 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::batch::Batch;
 use crate::error::{Error, Result};
 use crate::object::{ClassId, Layout, Oid, Record, Timestamp, Value, ValueRef};
+use crate::query::eval::ReverseUse;
 use crate::query::function::Call;
 use crate::query::plan::ColumnId;
 use crate::read::Reader;
@@ -71,6 +72,9 @@ pub struct Statistics {
     pub peak_memory: u64,
 }
 
+/// A class and an attribute of it.
+type ClassAttribute = (Arc<str>, Arc<str>);
+
 /// Counters and limits of one running query.
 #[derive(Debug)]
 pub struct Context {
@@ -79,6 +83,8 @@ pub struct Context {
     held: Cell<usize>,
     /// The results of subqueries that depend on nothing outside, by number.
     subqueries: RefCell<FxHashMap<u32, Arc<Answer>>>,
+    /// How attributes were asked for backwards, by class and name.
+    reverse: RefCell<FxHashMap<ClassAttribute, ReverseUse>>,
 }
 
 /// The rows of a subquery that is evaluated once.
@@ -100,6 +106,7 @@ impl Context {
             statistics: Cell::default(),
             held: Cell::new(0),
             subqueries: RefCell::default(),
+            reverse: RefCell::default(),
         }
     }
 
@@ -163,6 +170,29 @@ impl Context {
         self.held.set(held);
         self.count(|s| s.peak_memory = s.peak_memory.max(held as u64));
         Ok(())
+    }
+
+    /// Reserves memory for something that is of use but not needed, where three quarters of the budget hold it.
+    pub fn try_hold(&self, bytes: usize) -> bool {
+        let held = self.held.get().saturating_add(bytes);
+        let fits = held <= self.options.memory / 4 * 3;
+        if fits {
+            self.held.set(held);
+            self.count(|s| s.peak_memory = s.peak_memory.max(held as u64));
+        }
+        fits
+    }
+
+    /// How an attribute of a class was asked for backwards so far.
+    pub fn reverse_use(&self, class: &Arc<str>, attribute: &Arc<str>) -> ReverseUse {
+        let key = (class.clone(), attribute.clone());
+        self.reverse.borrow().get(&key).cloned().unwrap_or_default()
+    }
+
+    /// Remembers how an attribute of a class was asked for backwards.
+    pub fn set_reverse_use(&self, class: &Arc<str>, attribute: &Arc<str>, used: ReverseUse) {
+        let key = (class.clone(), attribute.clone());
+        self.reverse.borrow_mut().insert(key, used);
     }
 
     /// Gives back memory that was reserved.

@@ -25,6 +25,7 @@ mod set_operation;
 mod sort;
 mod top_k;
 mod values;
+mod walk;
 
 #[cfg(test)]
 mod tests;

@@ -29,6 +29,7 @@ pub(super) fn rows(plan: &Plan, context: &Context<'_>) -> f64 {
         }
         Plan::Objects { references, .. } => references.len() as f64,
         Plan::Iterate { input, .. } => 4.0 * rows(input, context),
+        Plan::Walk { input, .. } => 100.0 * rows(input, context),
         Plan::Filter { input, predicate } => filtered(plan, input, predicate, context),
         Plan::Join {
             left, right, kind, ..

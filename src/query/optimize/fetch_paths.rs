@@ -22,7 +22,8 @@ impl Rule for FetchPaths {
             | Plan::Group { .. }
             | Plan::Sort { .. }
             | Plan::TopK { .. }
-            | Plan::Iterate { .. } => over_input(plan, context),
+            | Plan::Iterate { .. }
+            | Plan::Walk { on: None, .. } => over_input(plan, context),
             other => other,
         })
     }
@@ -229,6 +230,7 @@ fn find_fetched(plan: &Plan, fetched: &mut BTreeSet<ColumnId>, fetches: &mut Vec
         }
         Plan::Filter { input, .. }
         | Plan::Iterate { input, .. }
+        | Plan::Walk { input, .. }
         | Plan::Sort { input, .. }
         | Plan::TopK { input, .. }
         | Plan::Limit { input, .. } => find_fetched(input, fetched, fetches),

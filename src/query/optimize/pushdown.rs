@@ -32,6 +32,7 @@ fn push(plan: Plan, condition: Expression) -> Plan {
             on,
         } => push_join(*left, *right, kind, on, condition),
         Plan::Iterate { .. } | Plan::Fetch { .. } => push_below_column(plan, condition),
+        Plan::Walk { .. } => push_walk(plan, condition),
         Plan::Sort { input, keys } => Plan::Sort {
             input: Box::new(push(*input, condition)),
             keys,
@@ -89,6 +90,37 @@ fn push_below_column(mut plan: Plan, condition: Expression) -> Plan {
     }
     let below = std::mem::replace(&mut **input, Plan::Unit);
     **input = push(below, condition);
+    plan
+}
+
+/// Past a walk, or into it: what needs no path is asked before the path is made.
+fn push_walk(mut plan: Plan, condition: Expression) -> Plan {
+    let Plan::Walk {
+        input,
+        column,
+        depth,
+        path,
+        outer,
+        on,
+        ..
+    } = &mut plan
+    else {
+        return filtered(plan, vec![condition]);
+    };
+    let is = |wanted: &Option<Column>, used| wanted.as_ref().is_some_and(|column| column.id == used);
+    let (new, distance, way) = (column.id, depth.clone(), path.clone());
+    let about_it = condition.uses(&|used| used == new || is(&distance, used) || is(&way, used));
+    if !about_it {
+        let below = std::mem::replace(&mut **input, Plan::Unit);
+        **input = push(below, condition);
+        return plan;
+    }
+    if *outer || condition.uses(&|used| is(&way, used)) {
+        return filtered(plan, vec![condition]);
+    }
+    let mut conditions: Vec<Expression> = on.take().into_iter().flat_map(split).collect();
+    conditions.push(condition);
+    *on = all(conditions);
     plan
 }
 

@@ -4,7 +4,7 @@ use super::failure::query_error;
 use super::input::{Expected, Failure, Input, Parsed, State};
 use super::statement::statement;
 use crate::error::{QueryError, QueryErrorCode, Span};
-use crate::query::ast::{Query, Statement, StatementKind};
+use crate::query::ast::{Expr, ExprKind, Query, Statement, StatementKind, Value};
 use crate::query::roomy::{may_nest, with_room};
 use crate::query::token::{TokenKind, Tokens, tokenize};
 
@@ -85,6 +85,30 @@ pub fn parse_query(text: &str) -> Result<Query, QueryError> {
             let message = "a query is expected: `select ..`, or an expression";
             Err(QueryError::new(QueryErrorCode::Syntax, statement.span, message).locate(text))
         }
+    }
+}
+
+/// Parses an expression that stands alone.
+///
+/// # Errors
+/// As [`parse_statement`].
+pub fn parse_expression(text: &str) -> Result<Expr, QueryError> {
+    let statement = parse_statement(&format!("name value = {text}"))?;
+    match statement.kind {
+        StatementKind::Name { value, .. } => Ok(value),
+        _ => Err(QueryError::new(
+            QueryErrorCode::Syntax,
+            statement.span,
+            "an expression is expected",
+        )),
+    }
+}
+
+/// The value of a text that is one literal; `None` where it is anything else.
+pub fn parse_literal(text: &str) -> Option<Value> {
+    match parse_expression(text).ok()?.kind {
+        ExprKind::Literal(literal) => Some(literal.0),
+        _ => None,
     }
 }
 

@@ -62,7 +62,8 @@ impl Expression {
             ExpressionKind::Quantifier { variable, .. }
             | ExpressionKind::Select { variable, .. }
             | ExpressionKind::Map { variable, .. }
-            | ExpressionKind::Closure { variable, .. } => Some(variable),
+            | ExpressionKind::Closure { variable, .. }
+            | ExpressionKind::Let { variable, .. } => Some(variable),
             _ => None,
         }
     }
@@ -118,6 +119,9 @@ impl Plan {
                 let partition = partition.iter().map(|partition| &partition.column);
                 keys.chain(aggregates).chain(partition).collect()
             }
+            Plan::Walk {
+                column, depth, path, ..
+            } => std::iter::once(column).chain(depth).chain(path).collect(),
             Plan::Project { columns, .. } => columns.iter().map(|(column, _)| column).collect(),
             _ => Vec::new(),
         }

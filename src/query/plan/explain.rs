@@ -108,17 +108,7 @@ fn line(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
                 Joined(&names(columns), ", ")
             )
         }
-        Plan::Iterate {
-            column,
-            collection,
-            outer,
-            on,
-            ..
-        } => {
-            let outer = if *outer { " or nil" } else { "" };
-            write!(f, "Iterate {} in {collection}{outer}", column.name)?;
-            condition(f, on.as_ref())
-        }
+        Plan::Iterate { .. } | Plan::Walk { .. } => dependent(f, plan),
         Plan::Fetch { column, .. } => write!(f, "Fetch {}", column.name),
         Plan::Filter { predicate, .. } => write!(f, "Filter {predicate}"),
         Plan::Join { kind, on, .. } => {
@@ -164,6 +154,42 @@ fn line(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
             write!(f, "{first}{}{}", letters.as_str(), if *all { " all" } else { "" })
         }
         _ => source(f, plan),
+    }
+}
+
+/// The ranges that depend on the rows before.
+fn dependent(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
+    match plan {
+        Plan::Iterate {
+            column,
+            collection,
+            outer,
+            on,
+            ..
+        } => {
+            let outer = if *outer { " or nil" } else { "" };
+            write!(f, "Iterate {} in {collection}{outer}", column.name)?;
+            condition(f, on.as_ref())
+        }
+        Plan::Walk {
+            column,
+            depth,
+            path,
+            closure,
+            outer,
+            on,
+            ..
+        } => {
+            let outer = if *outer { " or nil" } else { "" };
+            write!(f, "Walk {} in {closure}{outer}", column.name)?;
+            for (what, column) in [("depth", depth), ("path", path)] {
+                if let Some(column) = column {
+                    write!(f, " with {what} {}", column.name)?;
+                }
+            }
+            condition(f, on.as_ref())
+        }
+        _ => Ok(()),
     }
 }
 

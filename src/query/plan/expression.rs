@@ -377,6 +377,15 @@ pub enum ExpressionKind {
         /// The largest number of steps; unbounded if absent.
         maximum: Option<u64>,
     },
+    /// `body`, in which the variable stands for `value`.
+    Let {
+        /// The variable.
+        variable: Column,
+        /// What it stands for, evaluated once.
+        value: Box<Expression>,
+        /// What is computed with it.
+        body: Box<Expression>,
+    },
     /// A query inside an expression.
     Subquery(Box<Subquery>),
 }

@@ -106,6 +106,25 @@ pub enum Plan {
         /// A condition over the new row; only where `outer` is set (else it is a `Filter` above).
         on: Option<Expression>,
     },
+    /// For each input row, one row for each object that a closure reaches from it, nearest first, with the least number of
+    /// steps and one shortest path (a list from the start to the object) where they are wanted. The new columns hold
+    /// values: the object is not fetched.
+    Walk {
+        /// The rows before.
+        input: Box<Plan>,
+        /// The object reached.
+        column: Column,
+        /// The number of steps, an int.
+        depth: Option<Column>,
+        /// The path, a list.
+        path: Option<Column>,
+        /// The closure, over the input row.
+        closure: Expression,
+        /// For a `left join`: a row that reaches nothing (for which `on` holds) is kept, with nil in the new columns.
+        outer: bool,
+        /// A condition over the new row.
+        on: Option<Expression>,
+    },
     /// Reads, for each row, the object that `reference` refers to into the new object column. nil and dangling
     /// references leave the cell without a record (attributes of it are nil); never fails, never drops a row.
     Fetch {
@@ -328,6 +347,18 @@ impl Plan {
             Plan::Iterate { input, column, .. } | Plan::Fetch { input, column, .. } => {
                 let mut columns = input.columns();
                 columns.push(column.clone());
+                columns
+            }
+            Plan::Walk {
+                input,
+                column,
+                depth,
+                path,
+                ..
+            } => {
+                let mut columns = input.columns();
+                columns.push(column.clone());
+                columns.extend(depth.iter().chain(path).cloned());
                 columns
             }
             Plan::Filter { input, .. }

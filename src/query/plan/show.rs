@@ -90,6 +90,11 @@ impl fmt::Display for Expression {
             | K::Closure { .. }
             | K::Reverse { .. } => over_members(f, self),
             K::Case { .. } | K::CaseOf { .. } => case(f, self),
+            K::Let {
+                variable,
+                value,
+                body,
+            } => write!(f, "(let {} = {value}: {body})", variable.name),
             _ => operator(f, self),
         }
     }

@@ -120,6 +120,7 @@ impl ExpressionKind {
             }
             K::Map { collection, body, .. } => vec![collection, body],
             K::Closure { start, step, .. } => vec![start, step],
+            K::Let { value, body, .. } => vec![value, body],
             K::Include {
                 collection, value, ..
             }
@@ -195,6 +196,7 @@ impl ExpressionKind {
             }
             K::Map { collection, body, .. } => vec![collection, body],
             K::Closure { start, step, .. } => vec![start, step],
+            K::Let { value, body, .. } => vec![value, body],
             K::Include {
                 collection, value, ..
             }
@@ -259,6 +261,7 @@ impl Plan {
             | Plan::IndexPath { .. }
             | Plan::Objects { .. } => Vec::new(),
             Plan::Iterate { input, .. }
+            | Plan::Walk { input, .. }
             | Plan::Fetch { input, .. }
             | Plan::Filter { input, .. }
             | Plan::Group { input, .. }
@@ -281,6 +284,7 @@ impl Plan {
             Plan::IndexScan { access, .. } | Plan::IndexPath { access, .. } => access.expressions(),
             Plan::Objects { references, .. } => references.iter().collect(),
             Plan::Iterate { collection, on, .. } => std::iter::once(collection).chain(on).collect(),
+            Plan::Walk { closure, on, .. } => std::iter::once(closure).chain(on).collect(),
             Plan::Fetch { reference, .. } => vec![reference],
             Plan::Filter { predicate, .. } => vec![predicate],
             Plan::Join { on, .. } | Plan::Apply { on, .. } => on.iter().collect(),
@@ -328,6 +332,7 @@ impl Plan {
             | Plan::IndexPath { .. }
             | Plan::Objects { .. } => Vec::new(),
             Plan::Iterate { input, .. }
+            | Plan::Walk { input, .. }
             | Plan::Fetch { input, .. }
             | Plan::Filter { input, .. }
             | Plan::Group { input, .. }
@@ -350,6 +355,7 @@ impl Plan {
             Plan::IndexScan { access, .. } | Plan::IndexPath { access, .. } => access.expressions_mut(),
             Plan::Objects { references, .. } => references.iter_mut().collect(),
             Plan::Iterate { collection, on, .. } => std::iter::once(collection).chain(on).collect(),
+            Plan::Walk { closure, on, .. } => std::iter::once(closure).chain(on).collect(),
             Plan::Fetch { reference, .. } => vec![reference],
             Plan::Filter { predicate, .. } => vec![predicate],
             Plan::Join { on, .. } | Plan::Apply { on, .. } => on.iter_mut().collect(),

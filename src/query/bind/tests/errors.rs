@@ -341,15 +341,8 @@ fn names_given_twice_are_refused() {
 }
 
 #[test]
-fn what_is_not_run_yet_is_named() {
+fn an_older_state_is_no_part_of_a_plan() {
     let unsupported = QueryErrorCode::Unsupported;
-    refused(
-        "select p.tell() from Person p",
-        unsupported,
-        "tell",
-        "a method",
-        "",
-    );
     let text = "select name from Person as of commit 3";
     assert_eq!(bind(text, &classes()).unwrap_err().code, unsupported);
 }

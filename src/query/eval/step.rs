@@ -1,0 +1,76 @@
+//! One step of a walk for many objects at once: every pair of an object and one it leads to.
+
+use super::Evaluator;
+use super::object::references;
+use crate::error::Result;
+use crate::object::{Oid, Record, Value, ValueRef, codec};
+use crate::query::exec::BATCH;
+use crate::query::plan::{Column, Expression, ExpressionKind, Slots};
+
+impl<'a> Evaluator<'_, 'a> {
+    /// Gives `see` every pair of an object of `from` and an object that `step` leads to from it.
+    pub(super) fn step(
+        &self,
+        from: &[Oid],
+        variable: &Column,
+        step: &Expression,
+        see: &mut impl FnMut(Oid, Oid),
+    ) -> Result<()> {
+        self.run.context.check()?;
+        match &step.kind {
+            ExpressionKind::Attribute { base, slots, .. } if base.as_column() == Some(variable) => {
+                self.follow(from, slots, see)
+            }
+            ExpressionKind::Reverse { base, .. } if base.as_column() == Some(variable) => {
+                self.sources(&step.kind, from, see)
+            }
+            _ => {
+                for (number, oid) in from.iter().enumerate() {
+                    if number % BATCH == 0 {
+                        self.run.context.check()?;
+                    }
+                    let value = self.bind(variable, &Value::Reference(*oid), |inner| inner.evaluate(step))?;
+                    for reached in references(&value) {
+                        see(*oid, reached);
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Follows an attribute of many objects, read in batches.
+    fn follow(&self, from: &[Oid], slots: &Slots, see: &mut impl FnMut(Oid, Oid)) -> Result<()> {
+        let mut records = Vec::with_capacity(BATCH);
+        for batch in from.chunks(BATCH) {
+            self.run.context.check()?;
+            records.clear();
+            self.run.reader().gather(batch, &mut records)?;
+            let bytes = records.iter().flatten().map(|record| record.body.len()).sum();
+            self.run.context.count_objects(batch.len(), bytes);
+            for record in records.iter().flatten() {
+                self.targets(record, slots, see)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives what an attribute of an object refers to.
+    fn targets(&self, record: &Record<'a>, slots: &Slots, see: &mut impl FnMut(Oid, Oid)) -> Result<()> {
+        let class = record.oid.class();
+        let (Some(slot), Some(layout)) = (slots.slot(class), self.run.layout(class)) else {
+            return Ok(());
+        };
+        let value = codec::read_slot(layout, &record.body, slot)?;
+        if let ValueRef::Reference(oid) = value {
+            see(record.oid, oid);
+        } else if let Some(members) = value.members() {
+            for member in members {
+                if let ValueRef::Reference(oid) = member? {
+                    see(record.oid, oid);
+                }
+            }
+        }
+        Ok(())
+    }
+}
