@@ -1,5 +1,8 @@
 //! What was accepted but is not yet published: the groups between validation and their view.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
@@ -7,6 +10,10 @@ use super::request::{IndexEntry, Request};
 use crate::catalog::IndexId;
 use crate::index::IndexKey;
 use crate::object::{ClassId, CommitNumber, Oid};
+use crate::write_set::WriteSet;
+
+/// Commits of more objects are kept whole: asking each of the few there can be is cheaper than noting every object.
+const LARGE: usize = 64;
 
 /// Changes of the holders of one key, oldest first: object, whether it was added, by which commit.
 type KeyChanges = SmallVec<[(Oid, bool, CommitNumber); 2]>;
@@ -14,7 +21,10 @@ type KeyChanges = SmallVec<[(Oid, bool, CommitNumber); 2]>;
 /// Heads and unique keys of accepted, unpublished commits.
 #[derive(Debug, Default)]
 pub struct Accepted {
+    /// Of commits with few objects.
     heads: FxHashMap<Oid, CommitNumber>,
+    /// Whole commits with many, oldest first.
+    large: VecDeque<(CommitNumber, Arc<WriteSet>)>,
     keys: FxHashMap<(IndexId, IndexKey), KeyChanges>,
     /// The newest accepted commit, published or not.
     pub last: CommitNumber,
@@ -36,12 +46,15 @@ impl Accepted {
 
     /// The accepted, unpublished commit that last wrote `oid`.
     pub fn head(&self, oid: Oid) -> Option<CommitNumber> {
-        self.heads.get(&oid).copied()
+        let wrote = |(_, writes): &&(CommitNumber, Arc<WriteSet>)| writes.get(oid).is_some();
+        let large = self.large.iter().rev().find(wrote).map(|(number, _)| *number);
+        self.heads.get(&oid).copied().max(large)
     }
 
     /// Whether an accepted, unpublished commit wrote an object of `class`.
     pub fn wrote_class(&self, class: ClassId) -> bool {
-        self.heads.keys().any(|oid| oid.class() == class)
+        let wrote = |(_, writes): &(CommitNumber, Arc<WriteSet>)| writes.of_class(class).next().is_some();
+        self.heads.keys().any(|oid| oid.class() == class) || self.large.iter().any(wrote)
     }
 
     /// What accepted, unpublished commits did to the holders of a unique key, oldest first: object, and whether it
@@ -57,8 +70,11 @@ impl Accepted {
     /// Takes in a request that was validated and numbered.
     pub fn accept(&mut self, number: CommitNumber, request: &Request, is_unique: &dyn Fn(IndexId) -> bool) {
         self.last = number;
-        for (oid, _) in request.writes.iter() {
-            self.heads.insert(oid, number);
+        if request.writes.len() > LARGE {
+            self.large.push_back((number, request.writes.clone()));
+        } else {
+            let heads = request.writes.iter().map(|(oid, _)| (oid, number));
+            self.heads.extend(heads);
         }
         for IndexEntry { change, .. } in request
             .entries
@@ -72,9 +88,13 @@ impl Accepted {
 
     /// Forgets a request that is now published under `number`.
     pub fn publish(&mut self, number: CommitNumber, request: &Request) {
-        for (oid, _) in request.writes.iter() {
-            if self.heads.get(&oid) == Some(&number) {
-                self.heads.remove(&oid);
+        if request.writes.len() > LARGE {
+            self.large.retain(|(large, _)| *large != number);
+        } else {
+            for (oid, _) in request.writes.iter() {
+                if self.heads.get(&oid) == Some(&number) {
+                    self.heads.remove(&oid);
+                }
             }
         }
         if self.keys.is_empty() {

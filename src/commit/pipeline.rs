@@ -6,12 +6,12 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 
 use super::accepted::Accepted;
-use super::request::{Durability, IndexEntry, Request};
+use super::request::{Durability, Request};
 use super::validate::{State, names_roots};
 use crate::catalog::{Catalog, IndexId, IndexKind, SystemClass};
 use crate::error::{Error, Result};
 use crate::heap::{Appended, CommitEntry, Heap, LogPosition, RecordEntry};
-use crate::index::{IndexChange, IndexStore, encode_changes};
+use crate::index::{IndexChange, IndexStore};
 use crate::object::{CommitNumber, Oid};
 use crate::read::Reader;
 use crate::view::View;
@@ -63,7 +63,7 @@ struct Group {
 struct Encoded<'a> {
     number: CommitNumber,
     records: Vec<RecordEntry<'a>>,
-    deltas: Vec<u8>,
+    deltas: &'a [u8],
     label: Option<&'a str>,
 }
 
@@ -236,7 +236,7 @@ impl Pipeline {
                 label: commit.label,
                 metadata: &[],
                 records: &commit.records,
-                deltas: &commit.deltas,
+                deltas: commit.deltas,
             })
             .collect();
         self.heap.append(&entries)
@@ -285,12 +285,7 @@ impl Pipeline {
         let mut newest = before.commit();
         for (position, (ticket, number)) in group.members.iter().enumerate() {
             newest = *number;
-            if ticket
-                .request
-                .writes
-                .iter()
-                .any(|(oid, _)| oid.class().is_system())
-            {
+            if ticket.request.writes.changes_catalog() {
                 catalog = self.change_catalog(&catalog, &ticket.request, *number, group.start)?;
             }
             // An index that is flushed in the middle of a group must replay the whole group after a crash.
@@ -299,7 +294,7 @@ impl Pipeline {
             } else {
                 group.start
             };
-            let changes: Vec<IndexChange> = known_changes(&ticket.request, &catalog);
+            let changes: Vec<&IndexChange> = known_changes(&ticket.request, &catalog).collect();
             self.indexes.apply(*number, applied, &changes)?;
         }
         let mut published = self.published.write();
@@ -322,10 +317,7 @@ impl Pipeline {
         number: CommitNumber,
         start: LogPosition,
     ) -> Result<Arc<Catalog>> {
-        let changes = request
-            .writes
-            .iter()
-            .map(|(oid, write)| (oid, write.body().map(|body| &**body)));
+        let changes = request.writes.iter().map(|(oid, write)| (oid, write.body()));
         let next = catalog.after(number, changes)?;
         for index in catalog
             .indexes
@@ -402,46 +394,47 @@ impl Ticket {
 }
 
 fn encode(request: &Request, number: CommitNumber) -> Encoded<'_> {
-    fn record((oid, write): (Oid, &Write)) -> RecordEntry<'_> {
-        let body = write.body().map(|body| &**body);
+    fn record<'a>((oid, write): (Oid, Write<'a>)) -> RecordEntry<'a> {
         let fresh = matches!(write, Write::Create(_));
+        let body = write.body();
         RecordEntry { oid, body, fresh }
     }
-    let records = request.writes.iter().map(record).collect();
-    let changes: Vec<IndexChange> = request.entries.iter().map(|entry| entry.change.clone()).collect();
-    let mut deltas = Vec::new();
-    if !changes.is_empty() {
-        encode_changes(&changes, &mut deltas);
-    }
+    let mut records = Vec::with_capacity(request.writes.len());
+    records.extend(request.writes.iter().map(record));
     Encoded {
         number,
         records,
-        deltas,
+        deltas: &request.deltas,
         label: request.label.as_deref(),
     }
 }
 
-fn known_changes(request: &Request, catalog: &Catalog) -> Vec<IndexChange> {
-    let is_ready = |entry: &&IndexEntry| {
-        catalog
-            .indexes
-            .get(&entry.change.index)
-            .is_some_and(|index| index.ready)
-    };
+/// The changes of indexes that exist and are built.
+fn known_changes<'a>(request: &'a Request, catalog: &'a Catalog) -> impl Iterator<Item = &'a IndexChange> {
+    // Entries come index by index, so the last answer mostly holds.
+    let mut last: Option<(IndexId, bool)> = None;
     request
         .entries
         .iter()
-        .filter(is_ready)
-        .map(|entry| entry.change.clone())
-        .collect()
+        .map(|entry| &entry.change)
+        .filter(move |change| match last {
+            Some((index, ready)) if index == change.index => ready,
+            _ => {
+                let index = catalog.indexes.get(&change.index);
+                let ready = index.is_some_and(|index| index.ready);
+                last = Some((change.index, ready));
+                ready
+            }
+        })
 }
 
 fn changes_schema(request: &Request) -> bool {
     let name = SystemClass::Name.id();
-    request
+    let mut system = request
         .writes
         .iter()
-        .any(|(oid, _)| oid.class().is_system() && oid.class() != name)
+        .take_while(|(oid, _)| oid.class().is_system());
+    system.any(|(oid, _)| oid.class() != name)
 }
 
 /// Takes back what was accepted but could not be written. Nothing was accepted after it: the append lock is held.

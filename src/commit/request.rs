@@ -50,9 +50,11 @@ pub struct Request {
     /// Version of the snapshot's catalog.
     pub catalog_version: CommitNumber,
     /// What it writes.
-    pub writes: WriteSet,
+    pub writes: Arc<WriteSet>,
     /// What becomes of index entries, index by index in key order.
     pub entries: Vec<IndexEntry>,
+    /// The same, as the log keeps it; nothing if there are none.
+    pub deltas: Vec<u8>,
     /// What it wants to be true when the commit returns.
     pub durability: Durability,
     /// A label for messages and history.
@@ -62,11 +64,10 @@ pub struct Request {
 impl Request {
     /// About the bytes it takes in a frame.
     pub fn bytes(&self) -> usize {
-        let bodies: usize = self
-            .writes
-            .iter()
-            .map(|(_, write)| write.body().map_or(32, |body| body.len() + 32))
-            .sum();
-        bodies.saturating_add(self.entries.len().saturating_mul(32))
+        let headers = self.writes.len().saturating_mul(32);
+        self.writes
+            .body_bytes()
+            .saturating_add(headers)
+            .saturating_add(self.deltas.len())
     }
 }

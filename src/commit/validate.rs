@@ -237,11 +237,10 @@ fn own_changes<'a>(request: &'a Request, index: &Index, key: &'a IndexKey) -> &'
 
 /// Whether the request creates or removes a named root.
 pub fn names_roots(request: &Request) -> bool {
-    let name = SystemClass::Name.id();
     request
         .writes
-        .iter()
-        .any(|(oid, write)| oid.class() == name && !matches!(write, Write::Update(_)))
+        .of_class(SystemClass::Name.id())
+        .any(|(_, write)| !matches!(write, Write::Update(_)))
 }
 
 fn change_holders(holders: &mut SmallVec<[Oid; 4]>, oid: Oid, added: bool) {

@@ -35,7 +35,7 @@ pub struct IndexChange {
 }
 
 /// Appends the changes in the form the log keeps them in (versioned).
-pub fn encode_changes(changes: &[IndexChange], bytes: &mut Vec<u8>) {
+pub fn encode_changes<'a>(changes: impl ExactSizeIterator<Item = &'a IndexChange>, bytes: &mut Vec<u8>) {
     bytes.push(VERSION);
     put_number(changes.len() as u64, bytes);
     let mut before: Option<&IndexChange> = None;
@@ -181,7 +181,7 @@ mod tests {
         for count in 0..=sample().len() {
             let changes = &sample()[..count];
             let mut bytes = Vec::new();
-            encode_changes(changes, &mut bytes);
+            encode_changes(changes.iter(), &mut bytes);
             assert_eq!(decode_changes(&bytes).unwrap(), changes);
         }
     }
@@ -189,7 +189,7 @@ mod tests {
     #[test]
     fn damaged_changes_are_an_error_and_never_a_panic() {
         let mut bytes = Vec::new();
-        encode_changes(&sample(), &mut bytes);
+        encode_changes(sample().iter(), &mut bytes);
         for length in 0..bytes.len() {
             assert!(decode_changes(&bytes[..length]).is_err());
         }

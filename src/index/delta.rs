@@ -7,6 +7,7 @@
 //! [`ADD_AT_ONCE`] additions. Most look-ups never get there: a filter over (index, key) for the whole delta says "no"
 //! with one memory access.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::hash::Hasher;
 use std::ops::Bound;
@@ -148,10 +149,10 @@ impl Table {
             .is_none()
     }
 
-    fn add(&self, commit: CommitNumber, changes: &[IndexChange]) {
+    fn add<C: Borrow<IndexChange>>(&self, commit: CommitNumber, changes: &[C]) {
         for part in changes.chunks(ADD_AT_ONCE) {
             let mut entries = self.entries.write();
-            for change in part {
+            for change in part.iter().map(C::borrow) {
                 let entry = Entry {
                     key: change.key.clone(),
                     oid: change.oid.to_bits(),
@@ -228,11 +229,18 @@ impl Delta {
     }
 
     /// Adds the changes of one commit. Only one thread may add, commits in order.
-    pub(super) fn add(&self, commit: CommitNumber, position: LogPosition, changes: &[IndexChange]) {
+    pub(super) fn add<C: Borrow<IndexChange>>(
+        &self,
+        commit: CommitNumber,
+        position: LogPosition,
+        changes: &[C],
+    ) {
         let mut bytes = 0usize;
-        for part in changes.chunk_by(|a, b| a.index == b.index) {
-            let Some(first) = part.first() else { continue };
-            for change in part {
+        for part in changes.chunk_by(|a, b| a.borrow().index == b.borrow().index) {
+            let Some(first) = part.first().map(C::borrow) else {
+                continue;
+            };
+            for change in part.iter().map(C::borrow) {
                 self.mark(change.index, &change.key);
                 let spilled = if change.key.spilled() { change.key.len() } else { 0 };
                 bytes = bytes.saturating_add(ENTRY_BYTES).saturating_add(spilled);

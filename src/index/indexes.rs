@@ -1,5 +1,6 @@
 //! All indexes of a database: what the layers above call.
 
+use std::borrow::Borrow;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
@@ -177,7 +178,12 @@ impl IndexStore {
     ///
     /// Waits while three full deltas have not been flushed, but not while flushing fails. Keys are checked with
     /// [`IndexStore::check_key`] before the commit is written.
-    pub fn apply(&self, commit: CommitNumber, position: LogPosition, changes: &[IndexChange]) -> Result<()> {
+    pub fn apply<C: Borrow<IndexChange>>(
+        &self,
+        commit: CommitNumber,
+        position: LogPosition,
+        changes: &[C],
+    ) -> Result<()> {
         self.shared.apply(commit, position, changes)
     }
 

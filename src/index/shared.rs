@@ -29,6 +29,7 @@
 //! In this order: `maintenance` (flush, build, create, drop: one at a time), `writing` (the active delta), `states`;
 //! the others are held for a moment with none taken inside. `capture` takes `states` alone.
 
+use std::borrow::Borrow;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -259,11 +260,11 @@ impl Shared {
     }
 
     /// Adds the changes of one commit; freezes the active delta when it is full.
-    pub(super) fn apply(
+    pub(super) fn apply<C: Borrow<IndexChange>>(
         &self,
         commit: CommitNumber,
         position: LogPosition,
-        changes: &[IndexChange],
+        changes: &[C],
     ) -> Result<()> {
         let _writing = self.writing.lock();
         if self.flushing.lock().closing {

@@ -56,8 +56,8 @@ fn commit_changes(pause: &Pause<'_>, view: &View, changes: Vec<SchemaChange>) ->
     let mut writes = WriteSet::default();
     for change in changes {
         match change {
-            SchemaChange::Create(oid, body) => writes.create(oid, body.into()),
-            SchemaChange::Update(oid, body) => writes.update(oid, body.into()),
+            SchemaChange::Create(oid, body) => writes.create(oid, &body),
+            SchemaChange::Update(oid, body) => writes.update(oid, &body),
             SchemaChange::Delete(oid) => writes.delete(oid),
         }
     }
@@ -65,8 +65,9 @@ fn commit_changes(pause: &Pause<'_>, view: &View, changes: Vec<SchemaChange>) ->
         snapshot: view.commit(),
         catalog: view.catalog().clone(),
         catalog_version: view.catalog().version,
-        writes,
+        writes: Arc::new(writes),
         entries: Vec::new(),
+        deltas: Vec::new(),
         durability: Durability::Sync,
         label: Some("index build".into()),
     };

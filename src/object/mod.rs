@@ -22,7 +22,7 @@ mod value;
 mod value_ref;
 
 pub use self::serde::{
-    Field, Shape, class_name, from_record, from_row, from_slot, probe, serialized_name, to_body, update_body,
+    BodyWriter, Field, Shape, class_name, from_record, from_row, from_slot, probe, serialized_name, to_body,
 };
 pub use codec::{
     Body, check_not_null, decode, decode_bool, decode_float, decode_int, decode_reference, decode_string,

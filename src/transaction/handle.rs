@@ -3,21 +3,20 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustc_hash::FxHashMap;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::overlay::{Overlay, missing};
+use super::overlay::{EntryChanges, Overlay, missing};
 use super::savepoint::Savepoint;
 use crate::access::{self, Extent};
-use crate::catalog::Class;
+use crate::catalog::{Catalog, Class, IndexId, IndexKind};
 use crate::commit::{Durability, IndexEntry, Isolation, Request};
 use crate::error::{Error, Result};
-use crate::index::IndexChange;
+use crate::index::{IndexChange, encode_changes};
 use crate::instance::Instance;
 use crate::object::codec::{check_not_null, encode_body, rewrite};
-use crate::object::{
-    ClassId, CommitNumber, Object, Oid, Ref, Value, coerce, serialized_name, to_body, update_body,
-};
+use crate::object::{BodyWriter, ClassId, CommitNumber, Object, Oid, Ref, Value, coerce, serialized_name};
 use crate::query::{Parameters, Rows};
 use crate::read::Reader;
 use crate::view::View;
@@ -45,6 +44,7 @@ pub struct Transaction {
     savepoints: Vec<Savepoint>,
     /// References given out for objects to come.
     reserved: Vec<Oid>,
+    writer: BodyWriter,
     /// Set when the transaction ends, so that rows read from it end too.
     ended: Arc<AtomicBool>,
 }
@@ -58,6 +58,7 @@ impl Transaction {
             options,
             savepoints: Vec::new(),
             reserved: Vec::new(),
+            writer: BodyWriter::default(),
             ended: Arc::default(),
         }
     }
@@ -120,8 +121,10 @@ impl Transaction {
     /// [`Error::Schema`] where the class of `T` is not defined, [`Error::Argument`] where a value does not fit.
     pub fn insert<T: Serialize>(&mut self, value: &T) -> Result<Ref<T>> {
         let class = self.class_of_value(value)?;
-        let body = to_body(value, &class.layout)?;
-        self.create(&class, body).map(Ref::from_oid)
+        let oid = self.instance.new_oid(class.id)?;
+        let body = self.writer.encode(value, &class.layout, None)?;
+        Arc::make_mut(&mut self.overlay).write(oid, Some(body), true)?;
+        Ok(Ref::from_oid(oid))
     }
 
     /// Gives an object the value of `value`; attributes that `T` does not know keep theirs.
@@ -131,24 +134,19 @@ impl Transaction {
     pub fn update<T: Serialize>(&mut self, reference: Ref<T>, value: &T) -> Result<()> {
         let oid = reference.oid();
         let name = serialized_name(value)?;
-        let class = self.overlay.catalog().class_by_id(oid.class())?.clone();
-        let described = self
-            .overlay
-            .catalog()
-            .class(name)
-            .ok_or_else(|| access::undefined(name))?;
-        if !self.overlay.catalog().is_a(class.id, described.id) {
+        let catalog = self.overlay.catalog();
+        let class = catalog.class_by_id(oid.class())?;
+        let described = catalog.class(name).ok_or_else(|| access::undefined(name))?;
+        if class.id != described.id && !catalog.is_a(class.id, described.id) {
             let message = format!("{} cannot be updated with a {name}", self.describe(oid));
             return Err(Error::Argument(message));
         }
-        let body = {
-            let before = self
-                .overlay
-                .object(oid)?
-                .ok_or_else(|| missing(self.overlay.catalog(), oid))?;
-            update_body(value, &class.layout, &before.body)?
-        };
-        self.write(oid, body)
+        self.check_user_class(class.id)?;
+        let before = self.overlay.object(oid)?;
+        let before = before.ok_or_else(|| missing(catalog, oid))?;
+        let body = self.writer.encode(value, &class.layout, Some(&before.body))?;
+        drop(before);
+        Arc::make_mut(&mut self.overlay).write(oid, Some(body), false)
     }
 
     /// Deletes an object. References to it dangle: a step through one gives nil.
@@ -220,8 +218,7 @@ impl Transaction {
         let empty = Arc::new(Overlay::new(self.overlay.view().clone()));
         let overlay = std::mem::replace(&mut self.overlay, empty);
         let unbuilt = super::schema::unbuilt_indexes(&overlay);
-        let request = self.request(&overlay);
-        drop(overlay);
+        let request = self.request(overlay);
         let number = self.instance.pipeline().commit(request)?;
         for index in unbuilt {
             self.instance.build_index(index)?;
@@ -236,30 +233,23 @@ impl Transaction {
         self.ended.store(true, Ordering::Release);
     }
 
-    fn request(&self, overlay: &Arc<Overlay>) -> Request {
-        let mut indexes: Vec<_> = overlay.entries().iter().collect();
-        indexes.sort_unstable_by_key(|(id, _)| **id);
-        let mut entries = Vec::with_capacity(indexes.iter().map(|(_, changes)| changes.len()).sum());
-        for (id, changes) in indexes {
-            let unique = overlay.catalog().indexes.get(id);
-            let unique = unique.is_some_and(|index| index.kind == crate::catalog::IndexKind::Unique);
-            for ((key, oid), change) in changes {
-                let claim = unique && change.added && !change.has_nil;
-                let change = IndexChange {
-                    index: *id,
-                    key: key.clone(),
-                    oid: *oid,
-                    added: change.added,
-                };
-                entries.push(IndexEntry { change, claim });
-            }
+    fn request(&self, overlay: Arc<Overlay>) -> Request {
+        let (snapshot, catalog) = (overlay.commit(), overlay.catalog().clone());
+        let catalog_version = overlay.view().catalog().version;
+        // Rows may still read it; then they keep it, and this takes a copy.
+        let (writes, entries) = Arc::unwrap_or_clone(overlay).into_changes();
+        let entries = sorted_entries(&catalog, entries);
+        let mut deltas = Vec::new();
+        if !entries.is_empty() {
+            encode_changes(entries.iter().map(|entry| &entry.change), &mut deltas);
         }
         Request {
-            snapshot: overlay.commit(),
-            catalog: overlay.catalog().clone(),
-            catalog_version: overlay.view().catalog().version,
-            writes: overlay.writes().clone(),
+            snapshot,
+            catalog,
+            catalog_version,
+            writes: Arc::new(writes),
             entries,
+            deltas,
             durability: self
                 .options
                 .durability
@@ -359,7 +349,7 @@ impl Transaction {
 
     /// Creates an object of `class` under an identifier that was given out for it.
     pub(super) fn create_at(&mut self, _: &Class, oid: Oid, body: Vec<u8>) -> Result<()> {
-        Arc::make_mut(&mut self.overlay).write(oid, Some(body.into()), true)
+        Arc::make_mut(&mut self.overlay).write(oid, Some(&body), true)
     }
 
     /// An identifier for an object to come.
@@ -377,7 +367,7 @@ impl Transaction {
 
     fn write(&mut self, oid: Oid, body: Vec<u8>) -> Result<()> {
         self.check_user_class(oid.class())?;
-        Arc::make_mut(&mut self.overlay).write(oid, Some(body.into()), false)
+        Arc::make_mut(&mut self.overlay).write(oid, Some(&body), false)
     }
 
     /// The state the transaction sees, fixed at this moment.
@@ -405,6 +395,27 @@ impl Transaction {
     pub(crate) fn ended(&self) -> Arc<AtomicBool> {
         self.ended.clone()
     }
+}
+
+/// Index by index, in key order.
+fn sorted_entries(catalog: &Catalog, entries: FxHashMap<IndexId, EntryChanges>) -> Vec<IndexEntry> {
+    let mut indexes: Vec<(IndexId, EntryChanges)> = entries.into_iter().collect();
+    indexes.sort_unstable_by_key(|(id, _)| *id);
+    let mut sorted = Vec::with_capacity(indexes.iter().map(|(_, changes)| changes.len()).sum());
+    for (index, changes) in indexes {
+        let known = catalog.indexes.get(&index);
+        let unique = known.is_some_and(|known| known.kind == IndexKind::Unique);
+        sorted.extend(changes.into_iter().map(|((key, oid), change)| IndexEntry {
+            claim: unique && change.added && !change.has_nil,
+            change: IndexChange {
+                index,
+                key,
+                oid,
+                added: change.added,
+            },
+        }));
+    }
+    sorted
 }
 
 impl Drop for Transaction {

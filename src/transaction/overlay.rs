@@ -7,6 +7,7 @@
 //! writes, index entries (and with them claims on unique values) and schema. A write that fails changes nothing.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
@@ -33,6 +34,15 @@ pub struct EntryChange {
     pub has_nil: bool,
 }
 
+/// One index entry that a write adds or removes.
+struct Difference {
+    index: IndexId,
+    key: IndexKey,
+    change: EntryChange,
+}
+
+type Differences = SmallVec<[Difference; 2]>;
+
 /// The state a transaction sees.
 #[derive(Debug, Clone)]
 pub struct Overlay {
@@ -41,13 +51,6 @@ pub struct Overlay {
     writes: WriteSet,
     entries: FxHashMap<IndexId, EntryChanges>,
     undo: UndoLog,
-}
-
-/// One index entry that a write adds or removes.
-struct Difference {
-    index: IndexId,
-    key: IndexKey,
-    change: EntryChange,
 }
 
 impl Overlay {
@@ -73,16 +76,16 @@ impl Overlay {
         &self.writes
     }
 
-    /// The index entries the writes change.
-    pub fn entries(&self) -> &FxHashMap<IndexId, EntryChanges> {
-        &self.entries
+    /// The writes, and the index entries they change.
+    pub fn into_changes(self) -> (WriteSet, FxHashMap<IndexId, EntryChanges>) {
+        (self.writes, self.entries)
     }
 
     /// Writes an object: `None` deletes it. The object's class must exist.
-    pub fn write(&mut self, oid: Oid, body: Option<Arc<[u8]>>, is_new: bool) -> Result<()> {
-        self.change_entries(oid, body.as_deref(), is_new)?;
+    pub fn write(&mut self, oid: Oid, body: Option<&[u8]>, is_new: bool) -> Result<()> {
+        self.change_entries(oid, body, is_new)?;
         if self.undo.is_on() {
-            self.undo.push(Undo::Write(oid, self.writes.get(oid).cloned()));
+            self.undo.push(Undo::Write(oid, self.writes.keep(oid)));
         }
         match body {
             Some(body) if is_new => self.writes.create(oid, body),
@@ -117,11 +120,11 @@ impl Overlay {
     }
 
     fn index_own_writes(&mut self, index: &Index) -> Result<()> {
-        let writes: Vec<(Oid, Option<Arc<[u8]>>)> = self
+        let writes: Vec<(Oid, Option<Vec<u8>>)> = self
             .writes
             .iter()
             .filter(|(oid, _)| self.catalog.is_a(oid.class(), index.class))
-            .map(|(oid, write)| (oid, write.body().cloned()))
+            .map(|(oid, write)| (oid, write.body().map(<[u8]>::to_vec)))
             .collect();
         for (oid, body) in writes {
             let class = self.catalog.class_by_id(oid.class())?.clone();
@@ -129,36 +132,34 @@ impl Overlay {
                 indexes: vec![index.id],
                 ..Class::clone(&class)
             };
-            let before = self.view.object(oid)?.map(|record| record.body.into_owned());
-            self.change_class_entries(&only, oid, before.as_deref(), body.as_deref())?;
+            let view = self.view.clone();
+            let before = view.object(oid)?;
+            let before = before.as_ref().map(|record| &*record.body);
+            let differences = self.differences(&only, before, body.as_deref())?;
+            self.change_class_entries(oid, differences);
         }
         Ok(())
     }
 
     fn change_entries(&mut self, oid: Oid, after: Option<&[u8]>, is_new: bool) -> Result<()> {
-        let class = self.catalog.class_by_id(oid.class())?.clone();
+        let class = self.catalog.class_by_id(oid.class())?;
         if class.indexes.is_empty() {
             return Ok(());
         }
-        let before: Option<Arc<[u8]>> = match self.writes.get(oid) {
-            Some(write) => write.body().cloned(),
-            None if is_new => None,
-            None => self
-                .view
-                .object(oid)?
-                .map(|record| record.body.into_owned().into()),
-        };
-        self.change_class_entries(&class, oid, before.as_deref(), after)
+        let differences = match self.writes.get(oid) {
+            Some(write) => self.differences(class, write.body(), after),
+            None if is_new => self.differences(class, None, after),
+            None => {
+                let before = self.view.object(oid)?;
+                self.differences(class, before.as_ref().map(|record| &*record.body), after)
+            }
+        }?;
+        self.change_class_entries(oid, differences);
+        Ok(())
     }
 
-    fn change_class_entries(
-        &mut self,
-        class: &Class,
-        oid: Oid,
-        before: Option<&[u8]>,
-        after: Option<&[u8]>,
-    ) -> Result<()> {
-        let mut differences: SmallVec<[Difference; 4]> = SmallVec::new();
+    fn differences(&self, class: &Class, before: Option<&[u8]>, after: Option<&[u8]>) -> Result<Differences> {
+        let mut differences = Differences::new();
         index_differences(
             &self.catalog,
             class,
@@ -173,25 +174,7 @@ impl Overlay {
                 });
             },
         )?;
-        for difference in differences {
-            self.change_entry(difference, oid);
-        }
-        Ok(())
-    }
-
-    fn change_entry(&mut self, difference: Difference, oid: Oid) {
-        let Difference { index, key, change } = difference;
-        let changes = self.entries.entry(index).or_default();
-        let entry = (key, oid);
-        let before = changes.get(&entry).copied();
-        if self.undo.is_on() {
-            self.undo.push(Undo::Entry(index, entry.clone(), before));
-        }
-        if before.is_some_and(|before| before.added != change.added) {
-            changes.remove(&entry);
-        } else {
-            changes.insert(entry, change);
-        }
+        Ok(differences)
     }
 
     /// The log of changes to take back.
@@ -222,12 +205,34 @@ impl Overlay {
         }
     }
 
-    fn record<'a>(&'a self, oid: Oid, write: &'a Write) -> Option<Record<'a>> {
+    fn change_class_entries(&mut self, oid: Oid, differences: Differences) {
+        for Difference { index, key, change } in differences {
+            let changes = self.entries.entry(index).or_default();
+            let entry = (key, oid);
+            if self.undo.is_on() {
+                let before = changes.get(&entry).copied();
+                self.undo.push(Undo::Entry(index, entry.clone(), before));
+            }
+            match changes.entry(entry) {
+                Entry::Occupied(entry) if entry.get().added != change.added => {
+                    entry.remove();
+                }
+                Entry::Occupied(mut entry) => {
+                    entry.insert(change);
+                }
+                Entry::Vacant(entry) => {
+                    entry.insert(change);
+                }
+            }
+        }
+    }
+
+    fn record<'a>(&'a self, oid: Oid, write: Write<'a>) -> Option<Record<'a>> {
         let body = write.body()?;
         Some(Record {
             oid,
             commit: CommitNumber::default(),
-            body: body.as_ref().into(),
+            body: body.into(),
         })
     }
 

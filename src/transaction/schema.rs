@@ -142,7 +142,7 @@ impl Transaction {
         let catalog = self.overlay().catalog().after(own, changed)?;
         let overlay = self.overlay_mut();
         for (oid, body, is_new) in writes {
-            overlay.write(oid, body.map(Arc::from), is_new)?;
+            overlay.write(oid, body.as_deref(), is_new)?;
         }
         overlay.set_catalog(Arc::new(catalog))
     }
@@ -165,8 +165,8 @@ pub(super) fn unbuilt_indexes(overlay: &Overlay) -> Vec<IndexId> {
     let index_class = SystemClass::Index.id();
     let created = overlay
         .writes()
-        .iter()
-        .filter(|(oid, write)| oid.class() == index_class && matches!(write, Write::Create(_)));
+        .of_class(index_class)
+        .filter(|(_, write)| matches!(write, Write::Create(_)));
     let objects: Vec<Oid> = created.map(|(oid, _)| oid).collect();
     let unbuilt = |index: &&Arc<Index>| !index.ready && objects.contains(&index.object);
     let mut ids: Vec<IndexId> = overlay

@@ -6,13 +6,13 @@ use super::overlay::{EntryChange, EntryChanges};
 use crate::catalog::{Catalog, IndexId};
 use crate::index::IndexKey;
 use crate::object::Oid;
-use crate::write_set::Write;
+use crate::write_set::Kept;
 
 /// How to take back one change of an overlay.
 #[derive(Debug, Clone)]
 pub enum Undo {
     /// The write of an object there was before.
-    Write(Oid, Option<Write>),
+    Write(Oid, Option<Kept>),
     /// The change of an index entry there was before.
     Entry(IndexId, (IndexKey, Oid), Option<EntryChange>),
     /// The changes there were to an index that was dropped.

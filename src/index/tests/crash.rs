@@ -266,7 +266,7 @@ fn a_failing_flush_keeps_all_readable_and_is_tried_again() {
     assert_eq!(store.applied(ORDERED), Some(position(100)));
     store.close().unwrap();
     assert!(matches!(
-        store.apply(CommitNumber(101), position(101), &[]),
+        store.apply::<IndexChange>(CommitNumber(101), position(101), &[]),
         Err(Error::Closed(_))
     ));
 }

@@ -114,26 +114,34 @@ impl BodyBuilder {
 
     /// The finished body; `None` if it has more than 65,535 slots or 4 GiB.
     pub fn finish(self) -> Option<Vec<u8>> {
-        let length = u32::try_from(self.data.len()).ok()?;
-        let (code, width) = match length {
-            0..256 => (0, Width::One),
-            256..65_536 => (1, Width::Two),
-            _ => (2, Width::Four),
-        };
-        let count = u16::try_from(self.ends.len()).ok()?;
-        let mut body = Vec::with_capacity(3 + self.ends.len() * width.bytes() + self.data.len());
-        match u8::try_from(count) {
-            Ok(count) if count < COUNT_FOLLOWS => body.push(count << 2 | code),
-            _ => {
-                body.push(COUNT_FOLLOWS << 2 | code);
-                body.extend_from_slice(&count.to_le_bytes());
-            }
-        }
-        for end in &self.ends {
-            let end = u32::try_from(*end).ok()?.to_le_bytes();
-            body.extend_from_slice(end.get(..width.bytes())?);
-        }
-        body.extend_from_slice(&self.data);
+        let mut body = Vec::with_capacity(3 + self.ends.len() * 4 + self.data.len());
+        append_body(&self.ends, &self.data, &mut body)?;
         Some(body)
     }
+}
+
+/// Appends the body whose slots end at `ends` of `data`; `None` if it has more than 65,535 slots or 4 GiB.
+pub(crate) fn append_body(ends: &[usize], data: &[u8], body: &mut Vec<u8>) -> Option<()> {
+    let length = u32::try_from(data.len()).ok()?;
+    let (code, width) = match length {
+        0..256 => (0, Width::One),
+        256..65_536 => (1, Width::Two),
+        _ => (2, Width::Four),
+    };
+    let count = u16::try_from(ends.len()).ok()?;
+    match u8::try_from(count) {
+        Ok(count) if count < COUNT_FOLLOWS => body.push(count << 2 | code),
+        _ => {
+            body.push(COUNT_FOLLOWS << 2 | code);
+            body.extend_from_slice(&count.to_le_bytes());
+        }
+    }
+    // None of the ends is past the length of the data, which fits the width.
+    match width {
+        Width::One => body.extend(ends.iter().map(|end| *end as u8)),
+        Width::Two => body.extend(ends.iter().flat_map(|end| (*end as u16).to_le_bytes())),
+        Width::Four => body.extend(ends.iter().flat_map(|end| (*end as u32).to_le_bytes())),
+    }
+    body.extend_from_slice(data);
+    Some(())
 }

@@ -39,7 +39,7 @@ mod tests;
 mod varint;
 
 pub use body::Body;
-pub(crate) use body::BodyBuilder;
+pub(crate) use body::{BodyBuilder, append_body};
 pub use decode::decode;
 pub(crate) use decode::{
     ANY, Header, is_set, kind_of, stored_entries, stored_fields, stored_members, stored_references, take,
@@ -50,7 +50,7 @@ pub use slots::{
     check_not_null, decode_bool, decode_float, decode_int, decode_reference, decode_string, encode_body,
     read_all, read_slot, references, rewrite,
 };
-pub(crate) use slots::{finish, refuse_nil};
+pub(crate) use slots::{finish, refuse_nil, too_large};
 
 /// How deeply collections may nest within one value.
 pub const MAX_DEPTH: usize = 100;

@@ -162,12 +162,15 @@ fn is_nil(layout: &Layout, slot: &Slot) -> Error {
 }
 
 pub(crate) fn finish(layout: &Layout, body: BodyBuilder) -> Result<Vec<u8>> {
-    body.finish().ok_or_else(|| {
-        Error::Limit(format!(
-            "an object of class {} has more than 4 GiB or 65,535 attributes",
-            layout.name
-        ))
-    })
+    body.finish().ok_or_else(|| too_large(layout))
+}
+
+#[cold]
+pub(crate) fn too_large(layout: &Layout) -> Error {
+    Error::Limit(format!(
+        "an object of class {} has more than 4 GiB or 65,535 attributes",
+        layout.name
+    ))
 }
 
 /// Refuses a body with nil in an attribute that is `not null`, references included: the check at commit.

@@ -1,7 +1,7 @@
 //! The bridge to serde: a Rust struct is a class, its fields are attributes.
 //!
 //! * [`probe`] learns a class from a Rust type alone, without a value.
-//! * [`to_body`] and [`update_body`] write a struct as the body of a record, [`from_record`] reads one straight from
+//! * [`BodyWriter`] writes a struct as the body of a record, [`from_record`] reads one straight from
 //!   the bytes of a record, both by the names of the fields. Serde's attributes (`rename`, `default`, `skip`,
 //!   `skip_serializing_if`, `transparent`, `with`) mean what they always mean.
 //!
@@ -52,7 +52,7 @@ pub use de::from_record;
 pub use name::serialized_name;
 pub use probe::{Field, Shape, class_name, probe};
 pub use row::from_row;
-pub use ser::{to_body, update_body};
+pub use ser::{BodyWriter, to_body};
 
 /// The name under which a reference is a newtype struct; only this bridge knows it, other formats see a number.
 pub(crate) const REFERENCE: &str = "$olivine::Reference";
