@@ -91,6 +91,25 @@ pub mod testing {
     pub fn open_on(disk: &FaultyDisk) -> crate::Result<crate::Database> {
         crate::Database::open_on(disk.clone())
     }
+
+    /// Backs a database up onto a faulty disk.
+    ///
+    /// # Errors
+    /// As [`Database::backup`](crate::Database::backup).
+    pub fn backup_on(database: &crate::Database, disk: &FaultyDisk) -> crate::Result<crate::BackupReport> {
+        let heap = &database.instance().heap;
+        crate::maintain::backup_on(heap, disk, false, &mut |_| std::ops::ControlFlow::Continue(()))
+    }
+
+    /// Restores the newest moment of a backup on one faulty disk onto another, which holds nothing.
+    ///
+    /// # Errors
+    /// As [`Restore::run`](crate::Restore::run).
+    pub fn restore_on(from: &FaultyDisk, to: &FaultyDisk) -> crate::Result<crate::RestoreReport> {
+        let target = std::sync::Arc::new(to.clone());
+        let until = crate::heap::Until::Moment;
+        crate::maintain::restore_on(from, target, until, &mut |_| std::ops::ControlFlow::Continue(()))
+    }
 }
 
 pub use access::{Decoded, Extent, Follow, ObjectRecord as Record, Objects, StoredObject};
@@ -98,7 +117,10 @@ pub use catalog::{AttributeDefinition, ClassDefinition as Class, IndexDefinition
 pub use commit::{Durability, Isolation};
 pub use database::{ClassList, Database, Definition, MAX_RUNS, Options, Statistics};
 pub use error::{Conflict, Constraint, Corruption, Error, QueryError, QueryErrorCode, Result, Span};
-pub use maintain::{CheckReport, CompactOptions, CompactProgress, CompactReport, Finding};
+pub use maintain::{
+    BackupReport, CheckReport, CompactOptions, CompactProgress, CompactReport, Finding, Progress, Restore,
+    RestoreReport, Watch,
+};
 pub use object::{
     CommitNumber, Date, Decimal, Duration, Object, Oid, Ref, Time, Timestamp, Type, Uuid, Value,
 };

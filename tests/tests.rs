@@ -8,6 +8,7 @@
 )]
 
 mod api;
+mod backup;
 #[cfg(feature = "bench")]
 mod bench;
 #[cfg(feature = "shell")]

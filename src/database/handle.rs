@@ -15,7 +15,7 @@ use crate::error::{Error, Result};
 use crate::files::Disk;
 use crate::index::IndexStorage;
 use crate::instance::{Instance, Options};
-use crate::maintain::{CheckReport, CompactOptions, CompactProgress, CompactReport};
+use crate::maintain::{BackupReport, CheckReport, CompactOptions, CompactProgress, CompactReport, Watch};
 use crate::object::{CommitNumber, Timestamp};
 use crate::read::Reader;
 use crate::snapshot::Snapshot;
@@ -247,13 +247,47 @@ impl Database {
         }
     }
 
-    /// Checks the whole database: every byte of its files, every object, every index. Reads only, and may run while others
-    /// read and write.
+    /// Checks the whole database: every byte of its files, every version, every object, every reference, every index.
+    /// Reads only, and may run while others read and write.
     ///
     /// # Errors
     /// Where the check itself cannot go on; what it finds is in the report.
     pub fn check(&self) -> Result<CheckReport> {
-        crate::maintain::check(&self.instance)
+        self.check_watched(&mut |_| ControlFlow::Continue(()))
+    }
+
+    /// As [`Database::check`], and tells `watch` how far it has come.
+    ///
+    /// # Errors
+    /// As [`Database::check`], and [`Error::Cancelled`] where `watch` ends it.
+    pub fn check_watched(&self, watch: Watch<'_>) -> Result<CheckReport> {
+        crate::maintain::check(&self.instance, watch)
+    }
+
+    /// Backs the database up into `directory`, which is created if it does not exist (its parent must), while readers and
+    /// writers go on: one consistent moment, with everything acknowledged before this was called. Into a directory that
+    /// has a backup of this database already only what is new is copied, segment by segment; earlier moments stay
+    /// restorable, with [`Restore`](crate::Restore). What is copied is compared with its checksums, and read back.
+    ///
+    /// # Errors
+    /// [`Error::Argument`] where the directory holds something else, [`Error::Corruption`] where the database is damaged,
+    /// [`Error::NoSpace`] or [`Error::Io`]; the backup that was there before stays whole.
+    pub fn backup(&self, directory: impl AsRef<Path>) -> Result<BackupReport> {
+        self.backup_watched(directory, false, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// As [`Database::backup`]; with `prune`, what only earlier moments need is removed once the new one is complete.
+    /// `watch` is told how far it has come, and can end it.
+    ///
+    /// # Errors
+    /// As [`Database::backup`], and [`Error::Cancelled`].
+    pub fn backup_watched(
+        &self,
+        directory: impl AsRef<Path>,
+        prune: bool,
+        watch: Watch<'_>,
+    ) -> Result<BackupReport> {
+        crate::maintain::backup(&self.instance, directory.as_ref(), prune, watch)
     }
 
     /// Switches the optimizer off or on; plans then keep the form they were bound in. Answers are the same, which is what

@@ -9,6 +9,7 @@ mod faulty;
 mod faulty_image;
 mod map;
 mod memory;
+pub mod place;
 mod positional;
 mod real;
 

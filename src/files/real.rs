@@ -268,7 +268,7 @@ fn reserve_space(file: &fs::File, size: u64) -> io::Result<()> {
     file.set_len(size)
 }
 
-fn sync_parent(path: &Path) -> Result<()> {
+pub(super) fn sync_parent(path: &Path) -> Result<()> {
     match path.parent() {
         Some(parent) if parent.as_os_str().is_empty() => sync_directory(Path::new(".")),
         Some(parent) => sync_directory(parent),

@@ -146,6 +146,25 @@ fn create_format(disk: &dyn Disk, file: &dyn File) -> Result<Format> {
     Ok(format)
 }
 
+/// Writes the FORMAT of a database that was put together from the segments of another time: the same identity, a new
+/// timeline, which is returned. Durable when it returns.
+pub(super) fn write_new_format(disk: &dyn Disk, before: &Format) -> Result<u32> {
+    let format = Format {
+        generation: 1,
+        timeline: before.timeline.saturating_add(1),
+        ..*before
+    };
+    let mut bytes = [0; 2 * COPY];
+    put(&mut bytes, 0, &format.encode());
+    put(&mut bytes, COPY, &format.encode());
+    disk.create_directory(Path::new("table"))?;
+    let file = disk.create(Path::new(NAME), bytes.len() as u64)?;
+    file.write_at(&bytes, 0)?;
+    file.sync()?;
+    disk.sync_directory(Path::new(""))?;
+    Ok(format.timeline)
+}
+
 /// Writes one copy after the other, so that one is whole at any time.
 fn write_copies(file: &dyn File, format: &Format) -> Result<()> {
     for copy in [COPY as u64, 0] {
@@ -194,7 +213,7 @@ fn check_version(database: &str, copy: &[u8]) -> Result<()> {
 }
 
 impl Format {
-    fn encode(&self) -> [u8; USED] {
+    pub(super) fn encode(&self) -> [u8; USED] {
         let mut bytes = [0; USED];
         put(&mut bytes, 0, MAGIC);
         put(&mut bytes, 8, &FORMAT.to_le_bytes());
@@ -210,7 +229,7 @@ impl Format {
         bytes
     }
 
-    fn decode(copy: &[u8]) -> Option<Format> {
+    pub(super) fn decode(copy: &[u8]) -> Option<Format> {
         let checksum = crc32c::crc32c(copy.get(..USED - 4)?);
         if !copy.starts_with(MAGIC) || u32_at(copy, USED - 4)? != checksum {
             return None;

@@ -1,6 +1,9 @@
 //! The heap: a log of segments that holds every object, and the table that finds them.
 
+mod archive;
+mod assemble;
 mod chronicle;
+mod consistency;
 mod cut;
 mod encode;
 mod fixed;
@@ -28,8 +31,12 @@ mod view;
 #[cfg(test)]
 mod tests;
 
-pub use object_heap::{Appended, CommitEntry, Heap, HeapOptions, RecordEntry, Recovered};
+pub use archive::{HeldLog, Moment, SegmentIdentity, segment_file};
+pub use assemble::{Assembled, Assembly, Until, assemble};
+pub use consistency::Findings;
+pub use object_heap::Damage;
 #[cfg(test)]
-pub use object_heap::{Damage, Head};
+pub use object_heap::Head;
+pub use object_heap::{Appended, CommitEntry, Heap, HeapOptions, RecordEntry, Recovered};
 pub use position::{Location, LogPosition};
 pub use view::HeapView;

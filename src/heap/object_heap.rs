@@ -6,6 +6,7 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use uuid::Uuid;
 
+use super::archive::Moment;
 use super::chronicle::last_commit_where;
 use super::format::FormatFile;
 use super::frame::Chain;
@@ -15,9 +16,10 @@ use super::position::{Location, LogPosition};
 use super::recovery::recover;
 use super::replay::replay_commits;
 use super::root::RootMetadata;
-use super::segments::runs;
+use super::segment::Segment;
+use super::segments::{SegmentDirectory, runs};
 use super::serials::Serials;
-use super::table::Table;
+use super::table::{Table, TableVersion};
 use super::verify::Verify;
 use super::view::HeapView;
 use crate::error::{Error, Result};
@@ -428,6 +430,41 @@ impl Heap {
             clean: false,
         };
         Ok(())
+    }
+
+    /// The state that is in the table, as plain data; the list of segments is left out.
+    pub(super) fn applied_moment(&self) -> Moment {
+        let applied = *self.applied.lock();
+        Moment {
+            commit: applied.last_commit,
+            time: applied.last_time,
+            end: applied.position,
+            sequence: applied.chain.sequence,
+            previous: applied.chain.previous,
+            epoch: self.log.epoch(),
+            serials: self.serials.next(false),
+            segments: Vec::new(),
+        }
+    }
+
+    /// The segments from number `from` on, ascending.
+    pub(super) fn segments_from(&self, from: u32) -> Vec<Arc<Segment>> {
+        self.log.segments.from(from)
+    }
+
+    /// All segments, by number.
+    pub(super) fn segments(&self) -> &SegmentDirectory {
+        &self.log.segments
+    }
+
+    /// The table as it is now.
+    pub(super) fn table_version(&self) -> Arc<TableVersion> {
+        self.table.version()
+    }
+
+    /// What FORMAT says, as one copy of it.
+    pub fn format_copy(&self) -> Vec<u8> {
+        self.format.format.encode().to_vec()
     }
 
     fn metadata(&self, applied: &Applied, clean: bool) -> Vec<u8> {

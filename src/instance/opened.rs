@@ -70,6 +70,11 @@ impl Parts {
         &self.pipeline
     }
 
+    /// The directory of the database; none in memory.
+    pub fn root(&self) -> Option<&std::path::Path> {
+        self.options.path.as_deref()
+    }
+
     /// The query engine.
     pub fn engine(&self) -> &Arc<Engine> {
         &self.engine

@@ -1,7 +1,13 @@
 //! Care of a database: finding what is wrong with it, and reclaiming space.
 
+mod backup;
 mod check;
 mod cleaner;
+mod progress;
 
+pub use backup::{BackupReport, Restore, RestoreReport, backup};
+#[doc(hidden)]
+pub use backup::{backup_on, restore_on};
 pub use check::{CheckReport, Finding, check};
 pub use cleaner::{CompactOptions, CompactProgress, CompactReport, compact};
+pub use progress::{Progress, Watch};

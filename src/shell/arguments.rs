@@ -1,7 +1,6 @@
 //! The command line: what may be said, and which part of the program each subcommand calls.
 
-use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -9,7 +8,6 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use super::exec::{Input, Script};
 use super::problem::{Problem, report};
 use super::render::Format;
-use crate::database::Database;
 use crate::object::Value;
 use crate::query::Parameters;
 
@@ -38,11 +36,8 @@ enum Action {
     },
     /// Run statements from an argument, a file or standard input.
     Exec(ExecArguments),
-    /// Check a whole database: every byte, every object, every index.
-    Check {
-        /// The database directory.
-        database: PathBuf,
-    },
+    #[command(flatten)]
+    Care(super::care::Care),
     /// Measure read, query and materialization throughput, with every count verified.
     #[cfg(feature = "bench")]
     Bench(BenchArguments),
@@ -144,7 +139,7 @@ pub fn run() -> ExitCode {
     let outcome = match (command.action, command.database) {
         (Some(Action::Shell { database }), _) | (None, Some(database)) => super::repl::run(&database),
         (Some(Action::Exec(arguments)), _) => super::exec::run(&script(arguments)),
-        (Some(Action::Check { database }), _) => check(&database),
+        (Some(Action::Care(care)), _) => super::care::run(care),
         #[cfg(feature = "bench")]
         (Some(Action::Bench(arguments)), _) => bench(arguments),
         (None, None) => Ok(()),
@@ -152,18 +147,6 @@ pub fn run() -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => report(&problem),
-    }
-}
-
-/// Checks a database without changing it; findings are on standard output, and make it fail.
-fn check(path: &Path) -> Result<(), Problem> {
-    let database = Database::options(path).read_only(true).create(false).open()?;
-    let report = database.check()?;
-    writeln!(std::io::stdout(), "{report}")?;
-    if report.is_clean() {
-        Ok(())
-    } else {
-        Err(Problem::Said)
     }
 }
 

@@ -1,6 +1,7 @@
 //! People: the `olivine` command. Arguments, the interactive shell, scripts, and how results are shown.
 
 mod arguments;
+mod care;
 mod complete;
 mod exec;
 mod interrupt;

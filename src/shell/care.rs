@@ -1,0 +1,195 @@
+//! The subcommands that care for a database: check, backup, restore.
+
+use std::io::{self, IsTerminal, Write};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::interrupt::Interrupt;
+use super::problem::Problem;
+use crate::database::Database;
+use crate::maintain::{CheckReport, Finding, Progress, Restore};
+use crate::object::CommitNumber;
+use crate::object::text::parse_timestamp;
+
+#[derive(Debug, Subcommand)]
+pub enum Care {
+    /// Check a whole database: every byte, every version, every reference, every index; changes nothing.
+    Check(CheckArguments),
+    /// Back a database up into a directory, where only what is new is copied.
+    Backup(BackupArguments),
+    /// Make a database of a backup, as of its newest moment or of any commit.
+    Restore(RestoreArguments),
+}
+
+#[derive(Debug, Args)]
+pub struct CheckArguments {
+    /// The database directory.
+    database: PathBuf,
+    /// How the findings are written.
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
+    /// Count references to objects that are gone as findings too; they are allowed, and only listed otherwise.
+    #[arg(long)]
+    dangling: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct BackupArguments {
+    /// The database directory; it must not be open elsewhere (a program backs its own up with `Database::backup`).
+    database: PathBuf,
+    /// The directory of the backup; created if it does not exist, else it must hold a backup of this database.
+    directory: PathBuf,
+    /// Afterwards remove what only earlier moments need; they can then not be restored any more.
+    #[arg(long)]
+    prune: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct RestoreArguments {
+    /// The directory of the backup.
+    backup: PathBuf,
+    /// The database directory to make; it must not exist, or be empty.
+    database: PathBuf,
+    /// Replace the database that is there, once the new one is complete.
+    #[arg(long)]
+    replace: bool,
+    /// Take history through this commit only.
+    #[arg(long, value_name = "N", conflicts_with = "until_time")]
+    until_commit: Option<u64>,
+    /// Take history through the last commit at or before this time only, such as 2026-11-30T12:00:00Z.
+    #[arg(long, value_name = "T")]
+    until_time: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ReportFormat {
+    /// Lines for people.
+    Text,
+    /// One JSON object.
+    Json,
+}
+
+/// Runs one of the subcommands.
+pub fn run(care: Care) -> Result<(), Problem> {
+    match care {
+        Care::Check(arguments) => check(&arguments),
+        Care::Backup(arguments) => backup(&arguments),
+        Care::Restore(arguments) => restore(&arguments),
+    }
+}
+
+/// Checks a database without changing it; findings are on standard output, and make it fail.
+fn check(arguments: &CheckArguments) -> Result<(), Problem> {
+    let options = Database::options(&arguments.database).read_only(true);
+    let database = options.create(false).open()?;
+    let mut meter = Meter::new();
+    let report = database.check_watched(&mut |progress| meter.show(progress));
+    meter.clear();
+    let report = report?;
+    match arguments.format {
+        ReportFormat::Text => writeln!(io::stdout(), "{report}")?,
+        ReportFormat::Json => writeln!(io::stdout(), "{}", check_as_json(&report))?,
+    }
+    io::stdout().flush()?;
+    match report.is_clean() && !(arguments.dangling && report.dangling_references > 0) {
+        true => Ok(()),
+        false => Err(Problem::Said),
+    }
+}
+
+fn check_as_json(report: &CheckReport) -> serde_json::Value {
+    let list = |findings: &[Finding]| -> serde_json::Value {
+        let entry = |finding: &Finding| serde_json::json!({ "place": finding.place, "what": finding.what });
+        findings.iter().map(entry).collect()
+    };
+    serde_json::json!({
+        "clean": report.is_clean(),
+        "objects": report.objects,
+        "versions": report.versions,
+        "references": report.references,
+        "index_entries": report.index_entries,
+        "findings": list(&report.findings),
+        "findings_not_listed": report.findings_not_listed,
+        "dangling_references": report.dangling_references,
+        "dangling": list(&report.dangling),
+    })
+}
+
+fn backup(arguments: &BackupArguments) -> Result<(), Problem> {
+    let database = Database::options(&arguments.database).create(false).open()?;
+    let mut meter = Meter::new();
+    let report = database.backup_watched(&arguments.directory, arguments.prune, &mut |progress| {
+        meter.show(progress)
+    });
+    meter.clear();
+    writeln!(io::stdout(), "{}", report?)?;
+    io::stdout().flush()?;
+    database.close().map_err(Problem::from)
+}
+
+fn restore(arguments: &RestoreArguments) -> Result<(), Problem> {
+    let mut restore = Restore::new(&arguments.backup, &arguments.database).replace(arguments.replace);
+    if let Some(commit) = arguments.until_commit {
+        restore = restore.until_commit(CommitNumber(commit));
+    }
+    if let Some(text) = &arguments.until_time {
+        restore = restore.until_time(parse_timestamp(text).map_err(Problem::Usage)?);
+    }
+    let mut meter = Meter::new();
+    let report = restore.run_watched(&mut |progress| meter.show(progress));
+    meter.clear();
+    writeln!(io::stdout(), "{}", report?)?;
+    io::stdout().flush().map_err(Problem::from)
+}
+
+/// Shows on a terminal how far long work has come, and ends it at Ctrl-C.
+pub struct Meter {
+    interrupt: Interrupt,
+    on_terminal: bool,
+    shown: Option<Instant>,
+}
+
+impl Meter {
+    /// A meter on standard error, silent where that is no terminal.
+    pub fn new() -> Meter {
+        Meter {
+            interrupt: Interrupt::install(),
+            on_terminal: io::stderr().is_terminal(),
+            shown: None,
+        }
+    }
+
+    /// Shows progress now and then; `Break` once Ctrl-C was pressed.
+    pub fn show(&mut self, progress: Progress) -> ControlFlow<()> {
+        if self.interrupt.is_set() {
+            return ControlFlow::Break(());
+        }
+        let due = self.shown.is_none_or(|shown| shown.elapsed() >= INTERVAL);
+        if self.on_terminal && due {
+            self.shown = Some(Instant::now());
+            let Progress {
+                stage, done, total, ..
+            } = progress;
+            let percent = done.saturating_mul(100).checked_div(total);
+            let text = match percent {
+                Some(percent) => format!("{stage}: {percent} %"),
+                None => format!("{stage}: {done}"),
+            };
+            // A terminal that does not take it is no reason to stop.
+            let _ = write!(io::stderr(), "\r\x1b[K{text}").and_then(|()| io::stderr().flush());
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Takes the line away.
+    pub fn clear(&mut self) {
+        if self.shown.take().is_some() {
+            let _ = write!(io::stderr(), "\r\x1b[K").and_then(|()| io::stderr().flush());
+        }
+    }
+}
+
+const INTERVAL: Duration = Duration::from_millis(200);
