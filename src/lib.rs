@@ -117,9 +117,10 @@ pub use catalog::{AttributeDefinition, ClassDefinition as Class, IndexDefinition
 pub use commit::{Durability, Isolation};
 pub use database::{ClassList, Database, Definition, MAX_RUNS, Options, Statistics};
 pub use error::{Conflict, Constraint, Corruption, Error, QueryError, QueryErrorCode, Result, Span};
+pub use heap::Loss;
 pub use maintain::{
     BackupReport, CheckReport, CompactOptions, CompactProgress, CompactReport, Finding, Progress, Restore,
-    RestoreReport, Watch,
+    RestoreReport, SalvageReport, Watch,
 };
 pub use object::{
     CommitNumber, Date, Decimal, Duration, Object, Oid, Ref, Time, Timestamp, Type, Uuid, Value,

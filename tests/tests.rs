@@ -24,6 +24,7 @@ mod grammar;
 mod model;
 mod random;
 mod random_queries;
+mod salvage;
 mod scaling;
 mod tidy;
 mod typed;

@@ -428,16 +428,12 @@ impl Catalog {
 
     /// The write that marks an index as built.
     pub fn mark_ready(&self, index: &Index) -> Result<SchemaChange> {
-        let stored = StoredIndex {
-            name: index.name.clone(),
-            class: index.class,
-            kind: index.kind,
-            components: index.components.clone(),
-            steps: index.steps.clone(),
-            ready: true,
-            ordered: index.ordered,
-        };
-        Ok(SchemaChange::Update(index.object, stored.encode()?))
+        Ok(SchemaChange::Update(index.object, stored_index(index, true)?))
+    }
+
+    /// The body of the catalog object of an index that is still to be built.
+    pub fn unbuilt(index: &Index) -> Result<Vec<u8>> {
+        stored_index(index, false)
     }
 
     /// The write that makes `name` stand for `value`.
@@ -624,4 +620,18 @@ pub fn visit_references(r#type: &Type, visit: &mut dyn FnMut(&str)) {
             .for_each(|(_, field)| visit_references(field, visit)),
         _ => {}
     }
+}
+
+/// The body of the catalog object of an index.
+fn stored_index(index: &Index, ready: bool) -> Result<Vec<u8>> {
+    let stored = StoredIndex {
+        name: index.name.clone(),
+        class: index.class,
+        kind: index.kind,
+        components: index.components.clone(),
+        steps: index.steps.clone(),
+        ready,
+        ordered: index.ordered,
+    };
+    stored.encode()
 }

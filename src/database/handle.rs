@@ -15,7 +15,9 @@ use crate::error::{Error, Result};
 use crate::files::Disk;
 use crate::index::IndexStorage;
 use crate::instance::{Instance, Options};
-use crate::maintain::{BackupReport, CheckReport, CompactOptions, CompactProgress, CompactReport, Watch};
+use crate::maintain::{
+    BackupReport, CheckReport, CompactOptions, CompactProgress, CompactReport, SalvageReport, Watch,
+};
 use crate::object::{CommitNumber, Timestamp};
 use crate::read::Reader;
 use crate::snapshot::Snapshot;
@@ -288,6 +290,28 @@ impl Database {
         watch: Watch<'_>,
     ) -> Result<BackupReport> {
         crate::maintain::backup(&self.instance, directory.as_ref(), prune, watch)
+    }
+
+    /// Writes everything that can be read of the damaged database in the directory `from`, which is not changed, into a
+    /// new database at `to`, which must not exist or be an empty directory; and tells what was lost.
+    ///
+    /// # Errors
+    /// [`Error::Locked`] where it is open, [`Error::Format`] where there is nothing to salvage, [`Error::Argument`] where
+    /// the place is taken, [`Error::NoSpace`], [`Error::Io`]; then nothing is at `to`.
+    pub fn salvage(from: impl AsRef<Path>, to: impl AsRef<Path>) -> Result<SalvageReport> {
+        Database::salvage_watched(from, to, &mut |_| ControlFlow::Continue(()))
+    }
+
+    /// As [`Database::salvage`], and tells `watch` how far it has come.
+    ///
+    /// # Errors
+    /// As [`Database::salvage`], and [`Error::Cancelled`] where `watch` ends it.
+    pub fn salvage_watched(
+        from: impl AsRef<Path>,
+        to: impl AsRef<Path>,
+        watch: Watch<'_>,
+    ) -> Result<SalvageReport> {
+        crate::maintain::salvage(from.as_ref(), to.as_ref(), watch)
     }
 
     /// Switches the optimizer off or on; plans then keep the form they were bound in. Answers are the same, which is what

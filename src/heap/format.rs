@@ -117,13 +117,14 @@ fn check_new(disk: &dyn Disk, names: &[PathBuf], create: bool) -> Result<()> {
     Ok(())
 }
 
-fn create_format(disk: &dyn Disk, file: &dyn File) -> Result<Format> {
+/// The identity of a new database.
+fn new_format() -> Result<Format> {
     let mut random = [0; 32];
     getrandom::fill(&mut random)
         .map_err(|error| Error::io("asking the system for random bytes", std::io::Error::other(error)))?;
     let (id, secret) = random.split_at(16);
     let database = Uuid::from_slice(id).unwrap_or_default();
-    let format = Format {
+    Ok(Format {
         generation: 1,
         compatible: 0,
         read_only: 0,
@@ -133,7 +134,11 @@ fn create_format(disk: &dyn Disk, file: &dyn File) -> Result<Format> {
             .as_bytes(),
         secret: secret.try_into().unwrap_or_default(),
         timeline: 1,
-    };
+    })
+}
+
+fn create_format(disk: &dyn Disk, file: &dyn File) -> Result<Format> {
+    let format = new_format()?;
     for directory in DIRECTORIES {
         disk.create_directory(Path::new(directory))?;
     }
@@ -271,6 +276,41 @@ impl FormatFile {
         self.format = format;
         Ok(())
     }
+}
+
+/// What FORMAT says, if it can be read at all; a newer format is refused by name.
+pub(super) fn find_format(disk: &dyn Disk) -> Result<Option<Format>> {
+    let Ok(file) = disk.open(Path::new(NAME)) else {
+        return Ok(None);
+    };
+    match read_format(disk, &*file) {
+        Ok(found) => Ok(found.map(|(format, _)| format)),
+        Err(error @ Error::Format(_)) => {
+            let mut bytes = [0; 2 * COPY];
+            let present = bytes
+                .get_mut(..(file.len()? as usize).min(2 * COPY))
+                .unwrap_or_default();
+            file.read_at(present, 0)?;
+            // Damage is what salvage is for; a format of another build is not.
+            match bytes.chunks(COPY).any(|copy| Format::decode(copy).is_some()) {
+                true => Err(error),
+                false => Ok(None),
+            }
+        }
+        Err(_) => Ok(None),
+    }
+}
+
+/// Makes the directories and the FORMAT of a new database whose timeline is not the first.
+pub fn found(disk: &dyn Disk, timeline: u32) -> Result<()> {
+    for directory in DIRECTORIES {
+        disk.create_directory(Path::new(directory))?;
+    }
+    let format = Format {
+        timeline: timeline.saturating_sub(1),
+        ..new_format()?
+    };
+    write_new_format(disk, &format).map(drop)
 }
 
 /// Checks both copies byte by byte; `Some` says what is wrong.

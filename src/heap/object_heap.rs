@@ -452,6 +452,11 @@ impl Heap {
         self.log.segments.from(from)
     }
 
+    /// Lets numbering in `class` go on at `next`, or where it is if that is later.
+    pub fn raise_serial(&self, class: ClassId, next: u64) {
+        self.serials.raise(class.0, next);
+    }
+
     /// All segments, by number.
     pub(super) fn segments(&self) -> &SegmentDirectory {
         &self.log.segments

@@ -25,7 +25,7 @@ const ENCRYPTED: u16 = 8;
 const CODEC_SHIFT: u32 = 8;
 const LZ4: u16 = 1 << CODEC_SHIFT;
 /// What this build can read.
-const KNOWN: u16 = TOMBSTONE | HAS_PREVIOUS | LZ4;
+pub(super) const KNOWN: u16 = TOMBSTONE | HAS_PREVIOUS | LZ4;
 
 /// A record's header, decoded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

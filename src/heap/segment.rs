@@ -90,6 +90,15 @@ fn encode_header(number: u32, database: [u8; 16], epoch: u32, capacity: u32) -> 
     header
 }
 
+/// The number and the database in a sound header of a segment.
+pub(super) fn header_identity(header: &[u8; 64]) -> Option<(u32, [u8; 16])> {
+    let checksum = crc32c::crc32c(header.get(..60)?);
+    if !header.starts_with(MAGIC) || u32_at(header, 60)? != checksum {
+        return None;
+    }
+    Some((u32_at(header, 12)?, *header.get(16..)?.first_chunk()?))
+}
+
 /// Whether `header` is that of segment `number` of `database`; an error if it belongs elsewhere.
 fn check_header(header: &[u8; 64], number: u32, database: [u8; 16]) -> Result<bool> {
     let checksum = crc32c::crc32c(header.get(..60).unwrap_or_default());

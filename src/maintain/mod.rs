@@ -4,6 +4,7 @@ mod backup;
 mod check;
 mod cleaner;
 mod progress;
+mod salvage;
 
 pub use backup::{BackupReport, Restore, RestoreReport, backup};
 #[doc(hidden)]
@@ -11,3 +12,4 @@ pub use backup::{backup_on, restore_on};
 pub use check::{CheckReport, Finding, check};
 pub use cleaner::{CompactOptions, CompactProgress, CompactReport, compact};
 pub use progress::{Progress, Watch};
+pub use salvage::{SalvageReport, salvage};

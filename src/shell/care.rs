@@ -10,7 +10,8 @@ use clap::{Args, Subcommand, ValueEnum};
 use super::interrupt::Interrupt;
 use super::problem::Problem;
 use crate::database::Database;
-use crate::maintain::{CheckReport, Finding, Progress, Restore};
+use crate::heap::Loss;
+use crate::maintain::{CheckReport, Finding, Progress, Restore, SalvageReport};
 use crate::object::CommitNumber;
 use crate::object::text::parse_timestamp;
 
@@ -18,6 +19,8 @@ use crate::object::text::parse_timestamp;
 pub enum Care {
     /// Check a whole database: every byte, every version, every reference, every index; changes nothing.
     Check(CheckArguments),
+    /// Write everything that can be read of a damaged database into a new one, and list what is lost.
+    Salvage(SalvageArguments),
     /// Back a database up into a directory, where only what is new is copied.
     Backup(BackupArguments),
     /// Make a database of a backup, as of its newest moment or of any commit.
@@ -34,6 +37,17 @@ pub struct CheckArguments {
     /// Count references to objects that are gone as findings too; they are allowed, and only listed otherwise.
     #[arg(long)]
     dangling: bool,
+}
+
+#[derive(Debug, Args)]
+pub struct SalvageArguments {
+    /// The directory of the damaged database; it is only read.
+    database: PathBuf,
+    /// The directory of the new one; it must not exist, or be empty.
+    out: PathBuf,
+    /// How the losses are written.
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
 }
 
 #[derive(Debug, Args)]
@@ -76,6 +90,7 @@ enum ReportFormat {
 pub fn run(care: Care) -> Result<(), Problem> {
     match care {
         Care::Check(arguments) => check(&arguments),
+        Care::Salvage(arguments) => salvage(&arguments),
         Care::Backup(arguments) => backup(&arguments),
         Care::Restore(arguments) => restore(&arguments),
     }
@@ -115,6 +130,40 @@ fn check_as_json(report: &CheckReport) -> serde_json::Value {
         "findings_not_listed": report.findings_not_listed,
         "dangling_references": report.dangling_references,
         "dangling": list(&report.dangling),
+    })
+}
+
+/// Salvages a database. Losses are the result, not a failure: they are on standard output.
+fn salvage(arguments: &SalvageArguments) -> Result<(), Problem> {
+    let mut meter = Meter::new();
+    let report = Database::salvage_watched(&arguments.database, &arguments.out, &mut |progress| {
+        meter.show(progress)
+    });
+    meter.clear();
+    let report = report?;
+    match arguments.format {
+        ReportFormat::Text => writeln!(io::stdout(), "{report}")?,
+        ReportFormat::Json => writeln!(io::stdout(), "{}", salvage_as_json(&report))?,
+    }
+    io::stdout().flush().map_err(Problem::from)
+}
+
+fn salvage_as_json(report: &SalvageReport) -> serde_json::Value {
+    let entry = |loss: &Loss| {
+        serde_json::json!({
+            "segment": loss.segment,
+            "offset": loss.offset,
+            "object": loss.oid.map(|oid| format!("{oid:?}")),
+            "what": loss.what,
+        })
+    };
+    serde_json::json!({
+        "classes": report.classes,
+        "objects": report.objects,
+        "indexes": report.indexes,
+        "timeline": report.timeline,
+        "dangling_references": report.dangling_references,
+        "losses": report.losses.iter().map(entry).collect::<serde_json::Value>(),
     })
 }
 
