@@ -321,17 +321,20 @@ impl From<QueryError> for Error {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Conflict {
-    /// The objects both transactions wrote, as text (`Person#42`).
+    /// The objects the other commit changed that this transaction wrote or read, as text (`Person#42`); at most ten.
     pub objects: Vec<String>,
+    /// Their classes.
+    pub classes: Vec<String>,
     /// Attributes whose committed values differ from what this transaction started from (`Person.name`).
     pub attributes: Vec<String>,
     /// Number of the commit that was faster.
     pub commit: u64,
-    /// Its time, microseconds since 1970-01-01 UTC; 0 if unknown.
+    /// Its time, microseconds since 1970-01-01 UTC; 0 if it is not remembered.
     pub time: i64,
     /// Its label.
     pub label: Option<String>,
-    /// Set where the conflict is not about objects: what it is about instead.
+    /// Set where the conflict is not about objects that both wrote: what it is about instead, such as an extent that
+    /// was read.
     pub about: Option<String>,
 }
 
@@ -340,6 +343,7 @@ impl Conflict {
     pub fn new(objects: Vec<String>, commit: u64) -> Self {
         Conflict {
             objects,
+            classes: Vec::new(),
             attributes: Vec::new(),
             commit,
             time: 0,
@@ -355,16 +359,43 @@ impl fmt::Display for Conflict {
         if let Some(label) = &self.label {
             write!(f, " ({label})")?;
         }
-        match (&self.about, self.objects.is_empty()) {
-            (Some(about), _) => write!(f, " over {about}")?,
-            (None, false) => write!(f, " over {}", self.objects.join(", "))?,
-            (None, true) => {}
+        if self.time > 0 {
+            write!(f, " of ")?;
+            write_time(self.time, f)?;
+        }
+        match (&self.about, self.objects.as_slice()) {
+            (Some(about), []) => write!(f, " over {about}")?,
+            (Some(about), objects) => write!(f, " over {about}: {}", objects.join(", "))?,
+            (None, []) => {}
+            (None, objects) => write!(f, " over {}", objects.join(", "))?,
         }
         if !self.attributes.is_empty() {
             write!(f, " (changed there: {})", self.attributes.join(", "))?;
         }
         f.write_str("; run the transaction again")
     }
+}
+
+/// Writes microseconds since 1970-01-01 UTC as date and time.
+fn write_time(microseconds: i64, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let seconds = microseconds.div_euclid(1_000_000);
+    let (days, second) = (seconds.div_euclid(86_400), seconds.rem_euclid(86_400));
+    // Counted in eras of 400 years from 0000-03-01, so that leap days come last.
+    let shifted = days.saturating_add(719_468);
+    let (era, day) = (shifted.div_euclid(146_097), shifted.rem_euclid(146_097));
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let month = (5 * day + 2) / 153;
+    let day = day - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    let year = year + era.saturating_mul(400) + i64::from(month <= 2);
+    write!(
+        f,
+        "{year:04}-{month:02}-{day:02} {:02}:{:02}:{:02} UTC",
+        second / 3_600,
+        second / 60 % 60,
+        second % 60
+    )
 }
 
 impl std::error::Error for Conflict {}

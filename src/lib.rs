@@ -67,6 +67,7 @@ mod instance;
 mod maintain;
 mod query;
 mod read;
+mod read_set;
 mod session;
 mod snapshot;
 mod transaction;

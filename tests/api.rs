@@ -255,16 +255,6 @@ fn an_error_of_the_caller_comes_out_of_transact_and_rolls_back() {
 }
 
 #[test]
-fn serializable_is_refused_and_not_pretended() {
-    let db = library();
-    let options = olivine::TransactionOptions {
-        isolation: olivine::Isolation::Serializable,
-        ..Default::default()
-    };
-    assert!(matches!(db.begin_with(options), Err(Error::Argument(_))));
-}
-
-#[test]
 fn everything_is_there_after_reopening() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("library.olv");

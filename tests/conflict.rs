@@ -151,34 +151,6 @@ fn unrelated_inserts_do_not_conflict() {
 }
 
 #[test]
-fn write_skew_is_possible_under_snapshot_isolation() {
-    let db = Database::in_memory().unwrap();
-    db.define::<Account>().unwrap();
-    let doctor = |name: &str| Account {
-        owner: name.into(),
-        balance: 1,
-    };
-    let (ann, bob) = db
-        .transact(|tx| Ok((tx.insert(&doctor("Ann"))?, tx.insert(&doctor("Bob"))?)))
-        .unwrap();
-    let leave = |me: Ref<Account>, other: Ref<Account>| {
-        let mut tx = db.begin().unwrap();
-        assert_eq!(
-            tx.get(other).unwrap().unwrap().balance,
-            1,
-            "somebody else is on call"
-        );
-        let mut doctor = tx.get(me).unwrap().unwrap();
-        doctor.balance = 0;
-        tx.update(me, &doctor).unwrap();
-        tx
-    };
-    let (first, second) = (leave(ann, bob), leave(bob, ann));
-    first.commit().unwrap();
-    second.commit().unwrap();
-}
-
-#[test]
 fn whoever_was_bound_to_an_older_schema_conflicts_and_reruns() {
     let db = Database::in_memory().unwrap();
     counter(&db);

@@ -13,7 +13,7 @@ const LAYERS: &[&[&str]] = &[
     &["heap"],
     &["index"],
     &["catalog"],
-    &["read", "write_set"],
+    &["read", "read_set", "write_set"],
     &["view", "query"],
     &["commit", "access"],
     &["instance"],

@@ -10,6 +10,8 @@ use super::request::{IndexEntry, Request};
 use crate::catalog::IndexId;
 use crate::index::IndexKey;
 use crate::object::{ClassId, CommitNumber, Oid};
+use crate::read::Reader;
+use crate::view::View;
 use crate::write_set::WriteSet;
 
 /// Commits of more objects are kept whole: asking each of the few there can be is cheaper than noting every object.
@@ -28,6 +30,8 @@ pub struct Accepted {
     keys: FxHashMap<(IndexId, IndexKey), KeyChanges>,
     /// The newest accepted commit, published or not.
     pub last: CommitNumber,
+    /// Its time, microseconds since 1970 UTC.
+    pub time: i64,
     /// The newest accepted commit that changed a class or an index.
     pub catalog_version: CommitNumber,
     /// The newest accepted commit that created or removed a named root.
@@ -35,11 +39,12 @@ pub struct Accepted {
 }
 
 impl Accepted {
-    /// Nothing accepted above `last`, with a catalog of version `catalog_version`.
-    pub fn new(last: CommitNumber, catalog_version: CommitNumber) -> Self {
+    /// Nothing accepted above a published view.
+    pub fn new(published: &View) -> Self {
         Accepted {
-            last,
-            catalog_version,
+            last: published.commit(),
+            time: published.time(),
+            catalog_version: published.catalog().version,
             ..Accepted::default()
         }
     }

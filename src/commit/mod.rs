@@ -3,13 +3,13 @@
 //! # The life of a commit
 //!
 //! 1. A transaction hands over a [`Request`]: its snapshot's number and catalog, its writes in OID order with encoded
-//!    bodies, the index entries they change, and what it wants of durability. All of this is worked out in the
-//!    committing thread.
+//!    bodies, the index entries they change, what it read, and what it wants of durability. All of this is worked out
+//!    in the committing thread, which also compares what was read with all that is published.
 //! 2. The request joins the queue of the [`Pipeline`]. The first to find no leader waiting becomes the next leader,
 //!    and takes everything that has queued up by the time the *append* lock is its own: that is one group.
 //! 3. The leader validates each request, in order, against the accepted state: the catalog it was bound to, the
-//!    heads of the objects it changes, the holders of the unique keys it claims ([`validate`]). A request that
-//!    fails leaves the group with its own error.
+//!    heads of the objects it changes, what it read against the commits that came since ([`read_check`]), the
+//!    holders of the unique keys it claims ([`validate`]). A request that fails leaves the group with its own error.
 //! 4. It numbers the rest, writes them as one frame, takes the *sync* lock and only then releases the append lock:
 //!    so groups are synced and applied in the order they were appended, and the next group is validated, encoded
 //!    and written while this one waits for the disk.
@@ -28,7 +28,10 @@
 //! [`View`]: crate::view::View
 
 mod accepted;
+mod footprint;
 mod pipeline;
+mod read_check;
+mod recent;
 mod request;
 mod validate;
 

@@ -6,6 +6,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
 
 use super::accepted::Accepted;
+use super::footprint::Footprint;
+use super::read_check::ReadCheck;
+use super::recent::{Mark, Recent};
 use super::request::{Durability, Request};
 use super::validate::{State, names_roots};
 use crate::catalog::{Catalog, IndexId, IndexKind, SystemClass};
@@ -28,6 +31,8 @@ pub struct Pipeline {
     /// Held while a group is synced, applied and published; taken before the append lock is released.
     sync: Mutex<()>,
     accepted: Mutex<Accepted>,
+    /// What accepted and recent commits changed; written by leaders only, a commit at a time.
+    recent: RwLock<Recent>,
     /// The newest published view.
     published: RwLock<Arc<View>>,
     /// Why nothing can be committed any more.
@@ -45,6 +50,9 @@ struct Queue {
 #[derive(Debug)]
 struct Ticket {
     request: Request,
+    footprint: Arc<Footprint>,
+    /// Through which commit what it read is known to hold.
+    checked: CommitNumber,
     outcome: Mutex<Option<Result<CommitNumber>>>,
     decided: Condvar,
 }
@@ -68,15 +76,17 @@ struct Encoded<'a> {
 }
 
 impl Pipeline {
-    /// A pipeline over an opened heap and its indexes, with the recovered state as the first published view.
-    pub fn new(heap: Arc<Heap>, indexes: Arc<IndexStore>, recovered: View) -> Self {
-        let accepted = Accepted::new(recovered.commit(), recovered.catalog().version);
+    /// A pipeline over an opened heap and its indexes, with the recovered state as the first published view. What
+    /// recent commits changed is remembered in at most `memory` bytes.
+    pub fn new(heap: Arc<Heap>, indexes: Arc<IndexStore>, recovered: View, memory: usize) -> Self {
+        let accepted = Accepted::new(&recovered);
         Pipeline {
             heap,
             indexes,
             queue: Mutex::default(),
             append: Mutex::new(()),
             sync: Mutex::new(()),
+            recent: RwLock::new(Recent::new(recovered.commit(), memory)),
             accepted: Mutex::new(accepted),
             published: RwLock::new(Arc::new(recovered)),
             failed: Mutex::new(None),
@@ -91,11 +101,50 @@ impl Pipeline {
     /// Commits a request. When it returns a number, every later view shows the commit, and it is as durable as it
     /// asked for; when it returns an error, nothing of it will ever be seen.
     pub fn commit(&self, request: Request) -> Result<CommitNumber> {
-        let ticket = Arc::new(Ticket::new(request));
+        let ticket = Arc::new(self.ticket(request)?);
         if self.enqueue(ticket.clone()) {
             self.lead();
         }
         ticket.wait()
+    }
+
+    /// What the committing thread does itself: it works out the footprint, and compares what was read with all that is
+    /// published, so that a leader need only look at what comes after.
+    fn ticket(&self, request: Request) -> Result<Ticket> {
+        let footprint = Footprint::new(&request.writes, &request.entries, |_| false);
+        let mut checked = request.snapshot;
+        if let Some(reads) = &request.reads {
+            let view = self.view();
+            let check = ReadCheck {
+                heap: &self.heap,
+                recent: &self.recent,
+                accepted: None,
+                since: request.snapshot,
+                through: view.commit(),
+            };
+            if let Some(overtaken) = check.run(reads, &|_| false)? {
+                let accepted = Accepted::new(&view);
+                let state = self.state(&view, &accepted);
+                return Err(state.overtaken(&request, &overtaken));
+            }
+            checked = view.commit().max(checked);
+        }
+        Ok(Ticket {
+            request,
+            footprint: Arc::new(footprint),
+            checked,
+            outcome: Mutex::new(None),
+            decided: Condvar::new(),
+        })
+    }
+
+    fn state<'a>(&'a self, view: &'a View, accepted: &'a Accepted) -> State<'a> {
+        State {
+            heap: &self.heap,
+            view,
+            accepted,
+            recent: &self.recent,
+        }
     }
 
     /// Keeps every other committer waiting, with nothing in flight, until the pause is dropped.
@@ -169,10 +218,12 @@ impl Pipeline {
             return None;
         }
         let mut accepted = self.accepted.lock();
-        let last = accepted.last;
+        let (last, last_time) = (accepted.last, accepted.time);
+        accepted.time = now().max(last_time);
+        let time = accepted.time;
         let mut members = Vec::with_capacity(tickets.len());
         for ticket in tickets {
-            match self.accept(&mut accepted, &ticket.request) {
+            match self.accept(&mut accepted, &ticket) {
                 Ok(number) => members.push((ticket, number)),
                 Err(error) => ticket.decide(Err(error)),
             }
@@ -181,7 +232,6 @@ impl Pipeline {
             return None;
         }
         let start = self.heap.end();
-        let time = now().max(self.view().time());
         match self.append_members(&members, time) {
             Ok(appended) => Some(Group {
                 members,
@@ -191,20 +241,17 @@ impl Pipeline {
             }),
             Err(error) => {
                 withdraw(&mut accepted, &members, last);
+                accepted.time = last_time;
+                self.recent.write().withdraw(last);
                 fail_all(&members, &error);
                 None
             }
         }
     }
 
-    fn accept(&self, accepted: &mut Accepted, request: &Request) -> Result<CommitNumber> {
-        let view = self.view();
-        State {
-            heap: &self.heap,
-            view: &view,
-            accepted,
-        }
-        .validate(request)?;
+    fn accept(&self, accepted: &mut Accepted, ticket: &Ticket) -> Result<CommitNumber> {
+        let (request, view) = (&ticket.request, self.view());
+        self.state(&view, accepted).validate(request, ticket.checked)?;
         let number = CommitNumber(accepted.last.0.saturating_add(1));
         let is_unique = |id: IndexId| {
             request
@@ -220,6 +267,11 @@ impl Pipeline {
         if names_roots(request) {
             accepted.names_version = number;
         }
+        let mark = Mark {
+            time: accepted.time,
+            label: request.label.clone(),
+        };
+        self.recent.write().push(number, mark, ticket.footprint.clone());
         Ok(number)
     }
 
@@ -359,7 +411,7 @@ pub struct Pause<'a> {
 impl Pause<'_> {
     /// Commits a request of the owner of the pause.
     pub fn commit(&self, request: Request) -> Result<CommitNumber> {
-        let ticket = Arc::new(Ticket::new(request));
+        let ticket = Arc::new(self.pipeline.ticket(request)?);
         if let Some(group) = self.pipeline.write_group(vec![ticket.clone()]) {
             let _sync = self.pipeline.sync.lock();
             self.pipeline.finish(group);
@@ -369,14 +421,6 @@ impl Pause<'_> {
 }
 
 impl Ticket {
-    fn new(request: Request) -> Self {
-        Ticket {
-            request,
-            outcome: Mutex::new(None),
-            decided: Condvar::new(),
-        }
-    }
-
     fn decide(&self, outcome: Result<CommitNumber>) {
         *self.outcome.lock() = Some(outcome);
         self.decided.notify_all();

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::catalog::Catalog;
 use crate::index::IndexChange;
 use crate::object::CommitNumber;
+use crate::read_set::ReadSet;
 use crate::write_set::WriteSet;
 
 /// What is true when a commit returns.
@@ -19,16 +20,19 @@ pub enum Durability {
     Buffer,
 }
 
-/// Which concurrent changes a transaction is protected from.
+/// Which concurrent changes a transaction is protected from. Either way it reads one snapshot, under its own writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Isolation {
-    /// Reads are of one snapshot, and no object the transaction writes was changed since: no dirty, fuzzy or
-    /// phantom reads and no lost updates; write skew is possible.
+    /// As if transactions had run one after the other, in the order of their commit numbers. Everything a transaction
+    /// read is compared, when it commits, with what others committed since its snapshot: objects and their absence,
+    /// extents, counts and ranges of indexes. A transaction that writes nothing is not compared with anything: it saw
+    /// one prefix of that order. The default.
     #[default]
-    Snapshot,
-    /// As if transactions ran one after the other. Not offered by this version: asking for it is refused.
     Serializable,
+    /// No object that the transaction writes was changed since its snapshot: no dirty, fuzzy or phantom reads and no
+    /// lost updates. Two transactions that each read what the other writes may both commit (write skew).
+    Snapshot,
 }
 
 /// A change of one index entry.
@@ -55,6 +59,8 @@ pub struct Request {
     pub entries: Vec<IndexEntry>,
     /// The same, as the log keeps it; nothing if there are none.
     pub deltas: Vec<u8>,
+    /// What it read, if that matters.
+    pub reads: Option<ReadSet>,
     /// What it wants to be true when the commit returns.
     pub durability: Durability,
     /// A label for messages and history.

@@ -1,8 +1,12 @@
 //! Whether a request may commit, given everything accepted before it.
 
+use parking_lot::RwLock;
 use smallvec::SmallVec;
 
 use super::accepted::Accepted;
+use super::footprint::Change;
+use super::read_check::{Overtaken, ReadCheck};
+use super::recent::Recent;
 use super::request::{IndexEntry, Request};
 use crate::catalog::{Index, IndexKind, SystemClass, duplicate_value};
 use crate::error::{Conflict, Error, Result};
@@ -22,20 +26,24 @@ pub struct State<'a> {
     pub view: &'a View,
     /// What is accepted above it.
     pub accepted: &'a Accepted,
+    /// What accepted and recent commits changed.
+    pub recent: &'a RwLock<Recent>,
 }
 
 impl State<'_> {
-    /// Validates a request.
+    /// Validates a request. What it read is known to hold through the commit `checked`.
     ///
     /// # Errors
-    /// [`Error::Conflict`] where an object it writes, or the schema it was bound to, changed since its snapshot;
+    /// [`Error::Conflict`] where an object it writes, something it read, or the schema it was bound to, changed since
+    /// its snapshot;
     /// [`Error::Constraint`] where it would break a unique index.
-    pub fn validate(&self, request: &Request) -> Result<()> {
+    pub fn validate(&self, request: &Request, checked: CommitNumber) -> Result<()> {
         if self.accepted.last > request.snapshot {
             self.check_catalog(request)?;
             self.check_names(request)?;
             self.check_new_indexes(request)?;
             self.check_heads(request)?;
+            self.check_reads(request, checked)?;
         }
         self.check_claims(request)
     }
@@ -43,11 +51,9 @@ impl State<'_> {
     /// Whoever bound an older schema reruns. Names are no schema.
     fn check_catalog(&self, request: &Request) -> Result<()> {
         let name = SystemClass::Name.id();
-        let binds = request.writes.iter().any(|(oid, _)| oid.class() != name);
+        let binds = request.reads.is_some() || request.writes.iter().any(|(oid, _)| oid.class() != name);
         if binds && self.accepted.catalog_version > request.catalog_version {
-            let mut conflict = Conflict::new(Vec::new(), self.accepted.catalog_version.0);
-            conflict.about = Some("a change of the schema".into());
-            return Err(conflict.into());
+            return Err(self.conflict_about("a change of the schema", self.accepted.catalog_version));
         }
         Ok(())
     }
@@ -55,9 +61,7 @@ impl State<'_> {
     /// Two transactions that give one name each make an object of their own, so heads do not show the conflict.
     fn check_names(&self, request: &Request) -> Result<()> {
         if self.accepted.names_version > request.snapshot && names_roots(request) {
-            let mut conflict = Conflict::new(Vec::new(), self.accepted.names_version.0);
-            conflict.about = Some("the names of root objects".into());
-            return Err(conflict.into());
+            return Err(self.conflict_about("the names of root objects", self.accepted.names_version));
         }
         Ok(())
     }
@@ -79,9 +83,8 @@ impl State<'_> {
             };
             for member in &class.family {
                 if self.accepted.wrote_class(*member) || has_objects(self.view, *member) {
-                    let mut conflict = Conflict::new(Vec::new(), self.accepted.last.0);
-                    conflict.about = Some(format!("the extent of {}", class.name));
-                    return Err(conflict.into());
+                    let about = format!("the extent of {}, which has to be empty", class.name);
+                    return Err(self.conflict_about(&about, self.accepted.last));
                 }
             }
         }
@@ -101,7 +104,7 @@ impl State<'_> {
             }
         }
         match faster {
-            Some(commit) => Err(self.conflict(request, &objects, commit)),
+            Some(commit) => Err(self.conflict_over(request, &objects, commit).into()),
             None => Ok(()),
         }
     }
@@ -114,28 +117,92 @@ impl State<'_> {
         Ok(head.filter(|commit| *commit > snapshot))
     }
 
-    fn conflict(&self, request: &Request, objects: &[Oid], commit: CommitNumber) -> Error {
-        let described = objects
-            .iter()
-            .take(MAX_NAMED)
-            .map(|oid| request.catalog.describe(*oid))
-            .collect();
-        let mut conflict = Conflict::new(described, commit.0);
-        if commit == self.view.commit() {
-            conflict.time = self.view.time();
+    fn check_reads(&self, request: &Request, checked: CommitNumber) -> Result<()> {
+        let Some(reads) = &request.reads else {
+            return Ok(());
+        };
+        let check = ReadCheck {
+            heap: self.heap,
+            recent: self.recent,
+            accepted: Some(self.accepted),
+            since: checked,
+            through: self.accepted.last,
+        };
+        let compared_as_written =
+            |oid: Oid| matches!(request.writes.get(oid), Some(Write::Update(_) | Write::Delete));
+        match check.run(reads, &compared_as_written)? {
+            Some(overtaken) => Err(self.overtaken(request, &overtaken)),
+            None => Ok(()),
         }
-        for oid in objects.iter().take(MAX_NAMED) {
-            self.add_differences(request, *oid, &mut conflict.attributes);
+    }
+
+    /// The conflict of a request whose reads do not hold any more.
+    pub fn overtaken(&self, request: &Request, overtaken: &Overtaken) -> Error {
+        let catalog = &request.catalog;
+        let class_name = |class| catalog.classes.get(&class).map_or("?", |class| &*class.name);
+        let mut objects: Vec<Oid> = Vec::new();
+        let mut about = "what was read".to_string();
+        for change in &overtaken.changes {
+            match change {
+                Change::Object(oid) => objects.push(*oid),
+                Change::Extent(oid) => {
+                    about = format!("what was read of the extent of {}", class_name(oid.class()));
+                    objects.push(*oid);
+                }
+                Change::Class(class) => {
+                    about = format!("what was read of the extent of {}", class_name(*class))
+                }
+                Change::Index(index, oid) => {
+                    let name = catalog.indexes.get(index).map_or("?", |index| &*index.name);
+                    about = format!("what was read of the index {name}");
+                    objects.extend(oid);
+                }
+            }
         }
+        objects.sort_unstable();
+        objects.dedup();
+        let mut conflict = self.conflict_over(request, &objects, overtaken.commit);
+        conflict.about = Some(about);
         conflict.into()
+    }
+
+    fn conflict_about(&self, about: &str, commit: CommitNumber) -> Error {
+        let mut conflict = self.marked(Vec::new(), commit);
+        conflict.about = Some(about.into());
+        conflict.into()
+    }
+
+    /// A conflict with the time and label of the other commit, as far as they are remembered.
+    fn marked(&self, objects: Vec<String>, commit: CommitNumber) -> Conflict {
+        let mut conflict = Conflict::new(objects, commit.0);
+        if let Some(mark) = self.recent.read().mark(commit) {
+            conflict.time = mark.time;
+            conflict.label = mark.label.map(|label| label.to_string());
+        }
+        conflict
+    }
+
+    fn conflict_over(&self, request: &Request, objects: &[Oid], commit: CommitNumber) -> Conflict {
+        let named = || objects.iter().take(MAX_NAMED);
+        let described = named().map(|oid| request.catalog.describe(*oid)).collect();
+        let mut conflict = self.marked(described, commit);
+        for oid in named() {
+            self.add_differences(request, *oid, &mut conflict);
+        }
+        conflict.classes.sort_unstable();
+        conflict.classes.dedup();
+        conflict.attributes.sort_unstable();
+        conflict.attributes.dedup();
+        conflict
     }
 
     /// Names the attributes whose committed values differ from those the request started from. The request keeps no
     /// old bodies: what it left alone is what it started from.
-    fn add_differences(&self, request: &Request, oid: Oid, attributes: &mut Vec<String>) {
+    fn add_differences(&self, request: &Request, oid: Oid, conflict: &mut Conflict) {
         let Some(class) = request.catalog.classes.get(&oid.class()) else {
             return;
         };
+        conflict.classes.push(class.name.to_string());
         let Ok(Some(committed)) = self.view.object(oid) else {
             return;
         };
@@ -151,9 +218,8 @@ impl State<'_> {
             let (old, new) = slots(attribute.slot);
             old != new
         });
-        attributes.extend(differing.map(|attribute| format!("{}.{}", class.name, attribute.name)));
-        attributes.sort_unstable();
-        attributes.dedup();
+        let named = differing.map(|attribute| format!("{}.{}", class.name, attribute.name));
+        conflict.attributes.extend(named);
     }
 
     fn check_claims(&self, request: &Request) -> Result<()> {

@@ -10,7 +10,6 @@ use serde::Deserialize;
 use super::define::{ClassList, Definition};
 use super::statistics::Statistics;
 use crate::catalog::{ClassDefinition, IndexDefinition};
-use crate::commit::Isolation;
 use crate::error::{Error, Result};
 use crate::files::Disk;
 use crate::index::IndexStorage;
@@ -128,15 +127,9 @@ impl Database {
     /// Begins a transaction with options.
     ///
     /// # Errors
-    /// [`Error::Argument`] for [`Isolation::Serializable`], which this version does not offer;
     /// [`Error::ReadOnly`] where the database was opened read-only.
     pub fn begin_with(&self, options: TransactionOptions) -> Result<Transaction> {
         self.instance.check_writable()?;
-        if options.isolation == Isolation::Serializable {
-            let message =
-                "serializable transactions are not offered by this version; ask for snapshot isolation";
-            return Err(Error::Argument(message.into()));
-        }
         Ok(Transaction::new(
             self.instance.clone(),
             self.instance.pipeline().view(),

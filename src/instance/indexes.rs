@@ -68,6 +68,7 @@ fn commit_changes(pause: &Pause<'_>, view: &View, changes: Vec<SchemaChange>) ->
         writes: Arc::new(writes),
         entries: Vec::new(),
         deltas: Vec::new(),
+        reads: None,
         durability: Durability::Sync,
         label: Some("index build".into()),
     };

@@ -44,8 +44,9 @@ pub fn open_on(disk: Arc<dyn Disk>, storage: IndexStorage, options: Options) -> 
     let view = view_of(&heap, &indexes, &catalog, &recovered);
     recover(&heap, &indexes, &view)?;
     let view = view_of(&heap, &indexes, &catalog, &recovered);
+    let footprints = (options.memory / 8).min(MOST_FOOTPRINTS);
     let instance = Arc::new(Instance::start(Parts {
-        pipeline: Pipeline::new(heap.clone(), indexes.clone(), view),
+        pipeline: Pipeline::new(heap.clone(), indexes.clone(), view, footprints),
         heap,
         indexes,
         engine: Arc::new(Engine::new(options.memory / 4)),
@@ -108,3 +109,6 @@ pub(super) fn load_catalog(view: &HeapView, commit: CommitNumber) -> Result<Cata
 }
 
 const BATCH: usize = 1024;
+
+/// Bytes that what recent commits changed may take.
+const MOST_FOOTPRINTS: usize = 64 << 20;

@@ -11,7 +11,6 @@ use crate::object::{Oid, Value};
 use crate::query::ast::Statement;
 use crate::query::plan::{Change, Delete, Insert, Returning, Statement as Bound, Update};
 use crate::query::{Engine, Parameters, Run};
-use crate::read::Reader;
 use crate::transaction::Transaction;
 
 impl Session {

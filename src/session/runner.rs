@@ -103,6 +103,9 @@ impl Session {
     /// # Errors
     /// What is wrong with the statement, with line and column in `text`. A statement that fails changes nothing.
     pub fn run(&mut self, statement: &Statement, text: &str, parameters: &Parameters) -> Result<Outcome> {
+        if let Open::Transaction(transaction) = &self.open {
+            transaction.note_names(text.get(statement.span.start..statement.span.end).unwrap_or(text));
+        }
         let parameters = self.all_parameters(parameters);
         self.dispatch(statement, &parameters)
             .map_err(|error| error.locate(text))
@@ -182,7 +185,8 @@ impl Session {
         }
     }
 
-    /// Runs `work` in the open transaction, which is as it was before if `work` fails, or in one of its own that is committed, and run again where another
+    /// Runs `work` in the open transaction, which is as it was before if `work` fails, or in one of its own that is
+    /// committed, and run again where another
     /// transaction was faster.
     pub(super) fn write<R>(&mut self, work: impl FnMut(&mut Transaction) -> Result<R>) -> Result<R> {
         match &mut self.open {

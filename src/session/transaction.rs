@@ -18,8 +18,8 @@ impl Session {
             return Ok(Outcome::Done("transaction begun, read only".into()));
         }
         let isolation = match begin.isolation {
-            Some(AstIsolation::Serializable) => Isolation::Serializable,
-            Some(AstIsolation::Snapshot) | None => Isolation::default(),
+            Some(AstIsolation::Snapshot) => Isolation::Snapshot,
+            Some(AstIsolation::Serializable) | None => Isolation::Serializable,
         };
         let durability = begin.durability.map(|durability| match durability {
             AstDurability::Sync => Durability::Sync,

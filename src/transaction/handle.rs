@@ -8,9 +8,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::overlay::{EntryChanges, Overlay, missing};
+use super::reading::{Reading, SharedReadSet, note_object};
 use super::savepoint::Savepoint;
 use crate::access::{self, Extent};
-use crate::catalog::{Catalog, Class, IndexId, IndexKind};
+use crate::catalog::{Catalog, Class, IndexId, IndexKind, SystemClass};
 use crate::commit::{Durability, IndexEntry, Isolation, Request};
 use crate::error::{Error, Result};
 use crate::index::{IndexChange, encode_changes};
@@ -19,12 +20,13 @@ use crate::object::codec::{check_not_null, encode_body, rewrite};
 use crate::object::{BodyWriter, ClassId, CommitNumber, Object, Oid, Ref, Value, coerce, serialized_name};
 use crate::query::{Parameters, Rows};
 use crate::read::Reader;
+use crate::read_set::Depth;
 use crate::view::View;
 
 /// How a transaction runs.
 #[derive(Debug, Clone, Default)]
 pub struct TransactionOptions {
-    /// What it is protected from; default [`Isolation::Snapshot`].
+    /// What it is protected from; default [`Isolation::Serializable`].
     pub isolation: Isolation,
     /// What is true when its commit returns; `None`: as the database was opened.
     pub durability: Option<Durability>,
@@ -40,6 +42,8 @@ pub struct Transaction {
     instance: Arc<Instance>,
     overlay: Arc<Overlay>,
     options: TransactionOptions,
+    /// What it read; `None` where that does not matter.
+    reads: Option<SharedReadSet>,
     /// The innermost last.
     savepoints: Vec<Savepoint>,
     /// References given out for objects to come.
@@ -52,10 +56,12 @@ pub struct Transaction {
 impl Transaction {
     pub(crate) fn new(instance: Arc<Instance>, view: Arc<View>, options: TransactionOptions) -> Self {
         let overlay = Arc::new(Overlay::new(view));
+        let reads = (options.isolation == Isolation::Serializable).then(SharedReadSet::default);
         Transaction {
             instance,
             overlay,
             options,
+            reads,
             savepoints: Vec::new(),
             reserved: Vec::new(),
             writer: BodyWriter::default(),
@@ -78,22 +84,27 @@ impl Transaction {
     /// # Errors
     /// Where the stored object does not fit `T`, or is damaged.
     pub fn get<T: DeserializeOwned>(&self, reference: Ref<T>) -> Result<Option<T>> {
+        self.note_object(reference.oid());
         access::get(self.overlay.as_ref(), reference.oid())
     }
 
     /// The object behind an identifier with its attributes by name, or `None` if it does not exist here.
     pub fn object(&self, oid: impl Into<Oid>) -> Result<Option<Object>> {
-        access::object(self.overlay.as_ref(), oid.into())
+        let oid = oid.into();
+        self.note_object(oid);
+        access::object(self.overlay.as_ref(), oid)
     }
 
     /// Whether the object exists here.
     pub fn exists(&self, oid: impl Into<Oid>) -> Result<bool> {
-        Ok(self.overlay.object(oid.into())?.is_some())
+        let oid = oid.into();
+        self.note_object(oid);
+        Ok(self.overlay.object(oid)?.is_some())
     }
 
     /// All objects of the class of `T` and its subclasses, as they are now.
     pub fn extent<T: DeserializeOwned>(&self) -> Result<Extent<T>> {
-        Extent::new(self.overlay.clone())
+        Extent::new(self.reader())
     }
 
     /// Runs a query (a `select` or a bare expression) with its parameters. Its rows are those of this moment, whatever
@@ -102,12 +113,16 @@ impl Transaction {
     /// # Errors
     /// [`Error::Query`] where the text is wrong; what goes wrong later comes with the rows.
     pub fn query(&self, text: &str, parameters: impl Into<Parameters>) -> Result<Rows> {
-        self.instance.engine().query(
-            text,
-            &parameters.into(),
-            self.overlay.clone(),
-            Some(self.ended.clone()),
-        )
+        self.note_names(text);
+        self.instance
+            .engine()
+            .query(text, &parameters.into(), self.reader(), Some(self.ended.clone()))
+    }
+
+    /// About how many bytes it takes to remember what was read, for the comparison at commit; a bit or two an object at
+    /// most, and nothing at all where [`Isolation::Snapshot`] was asked for.
+    pub fn read_set_bytes(&self) -> usize {
+        self.reads.as_ref().map_or(0, |reads| reads.lock().bytes())
     }
 
     /// An identifier as text: `Person#42`.
@@ -143,7 +158,7 @@ impl Transaction {
         }
         self.check_user_class(class.id)?;
         let before = self.overlay.object(oid)?;
-        let before = before.ok_or_else(|| missing(catalog, oid))?;
+        let before = before.ok_or_else(|| self.missing(oid))?;
         let body = self.writer.encode(value, &class.layout, Some(&before.body))?;
         drop(before);
         Arc::make_mut(&mut self.overlay).write(oid, Some(body), false)
@@ -157,7 +172,7 @@ impl Transaction {
         let oid = oid.into();
         self.check_user_class(oid.class())?;
         if self.overlay.object(oid)?.is_none() {
-            return Err(missing(self.overlay.catalog(), oid));
+            return Err(self.missing(oid));
         }
         Arc::make_mut(&mut self.overlay).write(oid, None, false)
     }
@@ -243,6 +258,11 @@ impl Transaction {
         if !entries.is_empty() {
             encode_changes(entries.iter().map(|entry| &entry.change), &mut deltas);
         }
+        let reads = self.reads.as_ref().map(|reads| {
+            let mut reads = std::mem::take(&mut *reads.lock());
+            reads.finish();
+            reads
+        });
         Request {
             snapshot,
             catalog,
@@ -250,6 +270,7 @@ impl Transaction {
             writes: Arc::new(writes),
             entries,
             deltas,
+            reads,
             durability: self
                 .options
                 .durability
@@ -332,7 +353,7 @@ impl Transaction {
         let catalog = self.overlay.catalog();
         let class = catalog.class_by_id(oid.class())?;
         catalog.check_references_of(class, changes.iter().map(|(slot, value)| (*slot, value)))?;
-        let before = self.overlay.object(oid)?.ok_or_else(|| missing(catalog, oid))?;
+        let before = self.overlay.object(oid)?.ok_or_else(|| self.missing(oid))?;
         rewrite(&class.layout, &before.body, changes)
     }
 
@@ -370,9 +391,57 @@ impl Transaction {
         Arc::make_mut(&mut self.overlay).write(oid, Some(&body), false)
     }
 
-    /// The state the transaction sees, fixed at this moment.
-    pub(crate) fn reader(&self) -> Arc<Overlay> {
-        self.overlay.clone()
+    /// The state the transaction sees, fixed at this moment; what is read of it counts as read.
+    pub(crate) fn reader(&self) -> Arc<dyn Reader> {
+        match &self.reads {
+            Some(reads) => Arc::new(Reading::new(self.overlay.clone(), reads.clone(), Depth::Whole)),
+            None => self.overlay.clone(),
+        }
+    }
+
+    /// Notes the named roots that a statement may use: its words that are names, or all names where it quotes some, or
+    /// where there are named queries or methods, whose texts may use others.
+    pub(crate) fn note_names(&self, text: &str) {
+        let catalog = self.overlay.catalog();
+        let names = &catalog.names;
+        let Some(reads) = self.reads.as_ref().filter(|_| !names.is_empty()) else {
+            return;
+        };
+        let is_part = |character: char| character.is_alphanumeric() || character == '_';
+        let mut reads = reads.lock();
+        let has_methods = |class: &Arc<Class>| !class.stored.methods.is_empty();
+        if text.contains('`') || !catalog.queries.is_empty() || catalog.classes.values().any(has_methods) {
+            reads.extent(SystemClass::Name.id(), 0, u64::MAX, Depth::Whole);
+        }
+        for word in text.split(|character| !is_part(character)) {
+            if let Some(name) = names.get(word) {
+                reads.object(name.object, Depth::Whole);
+            }
+        }
+    }
+
+    /// Notes that a named root was asked for.
+    pub(super) fn note_name(&self, name: &str) {
+        if let Some(reads) = &self.reads {
+            let mut reads = reads.lock();
+            match self.overlay.catalog().names.get(name) {
+                Some(name) => reads.object(name.object, Depth::Whole),
+                None => reads.extent(SystemClass::Name.id(), 0, u64::MAX, Depth::Whole),
+            }
+        }
+    }
+
+    /// Where an object that was to be changed is not there: the caller learns that, so it counts as read.
+    fn missing(&self, oid: Oid) -> Error {
+        self.note_object(oid);
+        missing(self.overlay.catalog(), oid)
+    }
+
+    #[inline]
+    fn note_object(&self, oid: Oid) {
+        if let Some(reads) = &self.reads {
+            note_object(&self.overlay, reads, oid, Depth::Whole);
+        }
     }
 
     pub(crate) fn overlay_mut(&mut self) -> &mut Overlay {

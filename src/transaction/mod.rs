@@ -2,6 +2,7 @@
 
 mod handle;
 mod overlay;
+mod reading;
 mod savepoint;
 mod schema;
 mod typed;

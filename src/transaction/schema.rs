@@ -94,6 +94,7 @@ impl Transaction {
 
     /// What `name` stands for.
     pub fn name(&self, name: &str) -> Option<Value> {
+        self.note_name(name);
         self.overlay()
             .catalog()
             .names
