@@ -111,18 +111,20 @@ impl View {
         self.indexes.get(index, key, self.commit)
     }
 
-    fn point(&self, index: &Index, key: &IndexKey, range: &IndexRange) -> Result<Vec<Oid>> {
-        let holders = self.holders(index.id, key)?;
+    /// The objects of one key, verified where it is a hash; `None` if they are many.
+    fn point(&self, index: &Index, key: &IndexKey, range: &IndexRange) -> Result<Option<Vec<Oid>>> {
         if !is_hashed(index) {
-            return Ok(holders.into_vec());
+            let holders = self.indexes.get_short(index.id, key, self.commit)?;
+            return Ok(holders.map(smallvec::SmallVec::into_vec));
         }
+        let holders = self.holders(index.id, key)?;
         let mut verified = Vec::with_capacity(holders.len());
         for oid in holders {
             if has_values(self, index, oid, &range.prefix)? {
                 verified.push(oid);
             }
         }
-        Ok(verified)
+        Ok(Some(verified))
     }
 }
 
@@ -249,7 +251,10 @@ impl Reader for View {
         let index = ready_index(&self.catalog, index)?;
         match encode_range(index, range, self.secret)? {
             EncodedRange::Key(key) => {
-                let mut oids = self.point(index, &key, range)?;
+                let Some(mut oids) = self.point(index, &key, range)? else {
+                    let postings = self.entries(index.id, &EncodedRange::Key(key), direction)?;
+                    return Ok(Box::new(CursorPostings(postings)));
+                };
                 if direction == Direction::Ascending {
                     oids.reverse();
                 }
@@ -264,9 +269,10 @@ impl Reader for View {
     fn count(&self, index: IndexId, range: &IndexRange) -> Result<u64> {
         let index = ready_index(&self.catalog, index)?;
         match encode_range(index, range, self.secret)? {
-            EncodedRange::Key(key) if index.kind == IndexKind::Unique => {
-                Ok(self.point(index, &key, range)?.len() as u64)
-            }
+            EncodedRange::Key(key) => match self.point(index, &key, range)? {
+                Some(oids) => Ok(oids.len() as u64),
+                None => self.count_within(index.id, &EncodedRange::Key(key)),
+            },
             encoded => self.count_within(index.id, &encoded),
         }
     }

@@ -24,25 +24,30 @@ pub(super) struct Member {
 }
 
 impl Member {
-    /// The objects of a key in the base, ascending.
-    pub(super) fn objects(&self, key: &[u8]) -> Result<Objects> {
+    /// The objects of a key in the base, ascending; `None` if they are many, in chunks.
+    pub(super) fn short_objects(&self, key: &[u8]) -> Result<Option<Objects>> {
         let stored = stored_key(key);
         let mut objects = Objects::new();
         let Some(value) = self.base.get(&stored)? else {
-            return Ok(objects);
+            return Ok(Some(objects));
         };
         match parse(&stored, &value)? {
             Posting::List(bytes) => decode(&stored, bytes, |oid| objects.push(oid))?,
-            Posting::Head { objects: count, .. } => {
-                for item in chunks(&self.base, key) {
-                    let (stored, value) = item?;
-                    decode_chunk(&stored, &value, |oid| objects.push(oid))?;
-                }
-                if objects.len() as u64 != count {
-                    return Err(damaged(&stored));
-                }
-            }
+            Posting::Head { .. } => return Ok(None),
             Posting::Chunk(_) => return Err(damaged(&stored)),
+        }
+        Ok(Some(objects))
+    }
+
+    /// The objects of a key in the base, ascending.
+    pub(super) fn objects(&self, key: &[u8]) -> Result<Objects> {
+        if let Some(objects) = self.short_objects(key)? {
+            return Ok(objects);
+        }
+        let mut objects = Objects::new();
+        for item in chunks(&self.base, key) {
+            let (stored, value) = item?;
+            decode_chunk(&stored, &value, |oid| objects.push(oid))?;
         }
         Ok(objects)
     }

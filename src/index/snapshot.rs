@@ -32,15 +32,38 @@ impl IndexSnapshot {
     ///
     /// `at` is the commit the snapshot was captured at.
     pub fn get(&self, id: IndexId, key: &[u8], at: CommitNumber) -> Result<SmallVec<[Oid; 4]>> {
+        match self.get_short(id, key, at)? {
+            Some(objects) => Ok(objects),
+            None => {
+                let member = self.member(id)?;
+                Ok(self.overlaid(id, member, key, member.objects(key)?, at))
+            }
+        }
+    }
+
+    /// As [`IndexSnapshot::get`], but `None` if there are so many that a range should read them part by part.
+    pub fn get_short(&self, id: IndexId, key: &[u8], at: CommitNumber) -> Result<Option<SmallVec<[Oid; 4]>>> {
         let member = self.member(id)?;
-        let mut objects = self.merged_objects(member, key)?;
+        let objects = self.merged_objects(member, key)?;
+        Ok(objects.map(|objects| self.overlaid(id, member, key, objects, at)))
+    }
+
+    /// The objects of a key in the base, with what was committed since.
+    fn overlaid(
+        &self,
+        id: IndexId,
+        member: &Member,
+        key: &[u8],
+        mut objects: Objects,
+        at: CommitNumber,
+    ) -> Objects {
         let tables = self.deltas.iter().filter_map(|delta| delta.table_with(id, key));
         for table in member.waiting.iter().cloned().chain(tables) {
             let mut operations = Vec::new();
             table.operations(key, at, &mut operations);
             overlay(&mut objects, &operations);
         }
-        Ok(objects)
+        objects
     }
 
     /// A cursor over the entries with `start <= key < end` (no end: to the last key) at commit `at`, in key order,
@@ -102,17 +125,19 @@ impl IndexSnapshot {
         })
     }
 
-    /// The objects of a key in the base, through the cache.
-    fn merged_objects(&self, member: &Member, key: &[u8]) -> Result<Objects> {
+    /// The objects of a key in the base, through the cache; `None` if they are many.
+    fn merged_objects(&self, member: &Member, key: &[u8]) -> Result<Option<Objects>> {
         if !is_cacheable(key) {
-            return member.objects(key);
+            return member.short_objects(key);
         }
         let cache_key: CacheKey = (member.serial, IndexKey::from_slice(key));
         if let Some(objects) = self.cache.get(self.generation, &cache_key) {
-            return Ok(objects);
+            return Ok(Some(objects));
         }
-        let objects = member.objects(key)?;
-        self.cache.add(self.generation, cache_key, &objects);
+        let objects = member.short_objects(key)?;
+        if let Some(objects) = &objects {
+            self.cache.add(self.generation, cache_key, objects);
+        }
         Ok(objects)
     }
 

@@ -5,13 +5,16 @@ use std::sync::Arc;
 use super::handle::Transaction;
 use super::overlay::Overlay;
 use crate::catalog::{
-    AttributeDefinition, ClassDefinition, Index, IndexDefinition, IndexId, NamedQuery, SchemaChange,
+    AttributeDefinition, Class, ClassDefinition, Index, IndexDefinition, IndexId, NamedQuery, SchemaChange,
     SystemClass,
 };
 use crate::error::{Error, Result};
 use crate::object::{ClassId, CommitNumber, Oid, Value};
-use crate::read::{Reader, has_objects};
+use crate::read::{ExtentPosition, Reader, has_objects};
 use crate::write_set::Write;
+
+/// Objects of a dropped class read between two rounds of deletes.
+const DELETED_AT_ONCE: usize = 1024;
 
 impl Transaction {
     /// Creates a class and its indexes. Classes its attributes refer to must exist when the transaction commits.
@@ -46,6 +49,7 @@ impl Transaction {
     pub fn drop_class(&mut self, class: &str) -> Result<()> {
         let class = self.overlay().catalog().user_class(class)?.clone();
         let changes = self.overlay().catalog().drop_class(&class)?;
+        self.delete_indexed(&class)?;
         self.change_schema(changes)
     }
 
@@ -129,6 +133,34 @@ impl Transaction {
     pub(crate) fn undefine_query(&mut self, name: &str) -> Result<()> {
         let change = self.overlay().catalog().undefine_query(name)?;
         self.change_schema(vec![change])
+    }
+
+    /// Deletes the objects of a class that is to be dropped, where indexes of classes above it have entries of them.
+    fn delete_indexed(&mut self, class: &Class) -> Result<()> {
+        let catalog = self.overlay().catalog().clone();
+        let of_above = |id: &IndexId| {
+            catalog
+                .indexes
+                .get(id)
+                .is_some_and(|index| index.class != class.id)
+        };
+        if !class.indexes.iter().any(of_above) {
+            return Ok(());
+        }
+        let mut position = ExtentPosition::default();
+        loop {
+            let mut records = Vec::new();
+            self.overlay()
+                .scan(class.id, &mut position, DELETED_AT_ONCE, &mut records)?;
+            let oids: Vec<Oid> = records.iter().map(|record| record.oid).collect();
+            drop(records);
+            if oids.is_empty() {
+                return Ok(());
+            }
+            for oid in oids {
+                self.overlay_mut().write(oid, None, false)?;
+            }
+        }
     }
 
     fn change_schema(&mut self, changes: Vec<SchemaChange>) -> Result<()> {

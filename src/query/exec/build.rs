@@ -5,11 +5,11 @@ use super::compile::{Compiler, Typed};
 use super::context::Shared;
 use super::operator::Boxed;
 use super::{
-    apply, distinct, extent, fetch, filter, group, hash_join, index_path, index_scan, iterate, join, limit,
-    objects, project, set_operation, sort, top_k, values, walk,
+    apply, distinct, extent, fetch, filter, group, hash_join, index_count, index_scan, iterate, join, limit,
+    object_set, objects, project, set_operation, sort, top_k, values, walk,
 };
 use crate::error::{QueryErrorCode, Result};
-use crate::object::Type;
+use crate::object::{ClassId, Type};
 use crate::query::function::arithmetic::failure;
 use crate::query::plan::{Aggregate, Column, ColumnId, Expression, JoinKind, Partition, Plan, SortKey};
 use crate::read::Direction;
@@ -23,6 +23,8 @@ pub fn build<'a>(plan: &'a Plan, shared: &'a Shared) -> Result<Boxed<'a>> {
         | Plan::CountExtent { .. }
         | Plan::IndexScan { .. }
         | Plan::IndexPath { .. }
+        | Plan::IndexSet { .. }
+        | Plan::IndexCount { .. }
         | Plan::Objects { .. } => Ok(leaf(plan)),
         Plan::Join { .. } | Plan::HashJoin { .. } | Plan::Apply { .. } => join(plan, shared),
         Plan::Group { .. } | Plan::Sort { .. } | Plan::TopK { .. } | Plan::Distinct { .. } => {
@@ -77,6 +79,7 @@ fn leaf<'a>(plan: &'a Plan) -> Boxed<'a> {
             classes,
             entries: index_scan::Entries::new(index.id, access, *direction, index.multiple),
             gather: fetch::Gather::default(),
+            growth: index_scan::Growth::default(),
         }),
         Plan::IndexPath {
             column,
@@ -84,17 +87,11 @@ fn leaf<'a>(plan: &'a Plan) -> Boxed<'a> {
             steps,
             access,
             ..
-        } => match steps.split_last() {
-            Some((end, steps)) => Box::new(index_path::IndexPath {
-                column: column.id,
-                classes,
-                steps,
-                end: index_scan::Entries::new(end.id, access, Direction::Ascending, false),
-                gather: fetch::Gather::default(),
-                found: None,
-            }),
-            None => Box::new(values::Unit { done: true }),
-        },
+        } => objects_of_set(column, classes, object_set::Finder::path(steps, access)),
+        Plan::IndexSet {
+            column, classes, set, ..
+        } => objects_of_set(column, classes, object_set::Finder::new(set)),
+        Plan::IndexCount { column, of } => index_count(column, of),
         Plan::Objects {
             column,
             classes,
@@ -138,6 +135,63 @@ fn walked<'a>(plan: &'a Plan, shared: &'a Shared) -> Result<Boxed<'a>> {
             .map(|on| (Compiler::new(shared, &[plan]).predicate(on), needs_path(on))),
         state: walk::State::default(),
     }))
+}
+
+fn objects_of_set<'a>(column: &Column, classes: &'a [ClassId], finder: object_set::Finder<'a>) -> Boxed<'a> {
+    Box::new(object_set::IndexSet {
+        column: column.id,
+        classes,
+        finder,
+        gather: fetch::Gather::default(),
+        growth: index_scan::Growth::default(),
+        found: None,
+    })
+}
+
+/// The count of the objects that `of` would yield.
+fn index_count<'a>(column: &Column, of: &'a Plan) -> Boxed<'a> {
+    use index_count::Source;
+    let (classes, source) = match of {
+        Plan::IndexScan {
+            classes,
+            index,
+            access,
+            ..
+        } if !index.multiple || (access.equal.len() == index.components.len()) => {
+            (classes, Source::Keys(index, access))
+        }
+        Plan::IndexScan {
+            classes,
+            index,
+            access,
+            ..
+        } => {
+            let entries = index_scan::Entries::new(index.id, access, Direction::Ascending, false);
+            (classes, Source::Set(object_set::Finder::Keys(entries)))
+        }
+        Plan::IndexPath {
+            classes,
+            steps,
+            access,
+            ..
+        } => {
+            let source = match steps.split_first() {
+                Some((first, rest)) if !first.multiple && !rest.is_empty() => {
+                    Source::Sources(first, object_set::Finder::path(rest, access))
+                }
+                _ => Source::Set(object_set::Finder::path(steps, access)),
+            };
+            (classes, source)
+        }
+        Plan::IndexSet { classes, set, .. } => (classes, Source::Set(object_set::Finder::new(set))),
+        _ => return Box::new(values::Unit { done: true }),
+    };
+    Box::new(index_count::IndexCount {
+        column: column.id,
+        classes,
+        source,
+        done: false,
+    })
 }
 
 /// What passes rows on as they come.

@@ -21,14 +21,36 @@ pub struct IndexScan<'a> {
     pub classes: &'a [ClassId],
     pub entries: Entries<'a>,
     pub gather: Gather<'a>,
+    pub growth: Growth,
 }
+
+/// How many objects are read at once: few at first, since a limit or `exists` may want no more.
+pub struct Growth(usize);
+
+impl Default for Growth {
+    fn default() -> Growth {
+        Growth(FIRST)
+    }
+}
+
+impl Growth {
+    pub fn next(&mut self) -> usize {
+        let size = self.0;
+        self.0 = size.saturating_mul(4).min(BATCH);
+        size
+    }
+}
+
+/// Objects read at first.
+const FIRST: usize = 16;
 
 impl<'a> Operator<'a> for IndexScan<'a> {
     fn next(&mut self, run: &Run<'_, 'a>, output: &mut Batch<'a>) -> Result<bool> {
         run.context.check()?;
         output.reset(std::iter::once(self.column));
-        let mut oids = Vec::with_capacity(BATCH);
-        if !self.entries.next(run, &mut oids)? {
+        let size = self.growth.next();
+        let mut oids = Vec::with_capacity(size);
+        if !self.entries.next(run, size, &mut oids)? {
             return Ok(false);
         }
         oids.retain(|oid| self.classes.binary_search(&oid.class()).is_ok());
@@ -39,6 +61,7 @@ impl<'a> Operator<'a> for IndexScan<'a> {
     }
 
     fn rewind(&mut self, run: &Run<'_, 'a>) {
+        self.growth = Growth::default();
         self.entries.rewind(run);
     }
 }
@@ -85,8 +108,9 @@ impl<'a> Entries<'a> {
         }
     }
 
-    /// Appends the next entries, about a batch of them; false at the end.
-    pub fn next(&mut self, run: &Run<'_, 'a>, oids: &mut Vec<Oid>) -> Result<bool> {
+    /// Appends the next entries, up to `limit` and about a batch of them; false at the end.
+    pub fn next(&mut self, run: &Run<'_, 'a>, limit: usize, oids: &mut Vec<Oid>) -> Result<bool> {
+        let limit = limit.min(BATCH);
         let state = match &mut self.state {
             Some(state) => state,
             none => none.insert(State {
@@ -96,10 +120,10 @@ impl<'a> Entries<'a> {
             }),
         };
         // Short ranges, as of an `in` list, are put together to a batch.
-        while oids.len() < BATCH {
+        while oids.len() < limit {
             let before = oids.len();
             if let Some(postings) = &mut state.postings {
-                postings.next(BATCH.saturating_sub(before), oids)?;
+                postings.next(limit.saturating_sub(before), oids)?;
                 run.context.count_index_entries(oids.len().saturating_sub(before));
             }
             if oids.len() == before {
@@ -173,7 +197,10 @@ pub fn ranges(access: &Access, direction: Direction, run: &Run<'_, '_>) -> Resul
             };
         }
     }
-    let [lower, upper] = without_nil_and_nan(bounds);
+    let [mut lower, upper] = without_nil_and_nan(bounds);
+    if access.not_nil && matches!(lower, Bound::Unbounded) {
+        lower = Bound::Excluded(Value::Nil);
+    }
     Ok(VecDeque::from([IndexRange { prefix, lower, upper }]))
 }
 

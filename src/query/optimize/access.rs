@@ -135,14 +135,8 @@ struct Matched {
 
 impl Default for Matched {
     fn default() -> Matched {
-        let access = Access {
-            equal: Vec::new(),
-            among: None,
-            lower: None,
-            upper: None,
-        };
         Matched {
-            access,
+            access: Access::all(),
             done: Vec::new(),
             served: Vec::new(),
         }
@@ -235,19 +229,33 @@ impl Matched {
             }
             (None, Some(_), Some(_)) => before * 0.05,
             (None, None, None) => before,
-            (None, ..) => before * 0.3,
+            (None, ..) => before * 0.2,
         };
         rows.max(1.0)
     }
 }
 
-/// About how many objects an index has for one value of its first `components` components, if that is known: of
-/// fewer than all, the values of all of them are taken to be even. Along a path the sources multiply.
+/// About how many objects an index has for one value of its first `components` components, if that is known: of fewer
+/// than all, from an index on just these, or else the values of all of them are taken to be even. Along a path the
+/// sources multiply.
 fn matches(index: &Index, components: usize, context: &Context<'_>) -> Option<f64> {
     if index.steps.is_empty() {
-        let size = context.estimates.index_size(index.id)?;
+        let wanted = index.components.get(..components)?;
+        let same = |other: &&std::sync::Arc<Index>| {
+            other.class == index.class
+                && other.steps.is_empty()
+                && other.components.len() == components
+                && other.components.iter().zip(wanted).all(|(a, b)| a.path == b.path)
+        };
+        let known = context.catalog.indexes.values().find(same);
+        let size = context
+            .estimates
+            .index_size(known.map_or(index.id, |known| known.id))?;
         let (entries, keys) = (size.entries as f64, (size.keys as f64).max(1.0));
-        let share = components as f64 / index.components.len().max(1) as f64;
+        let share = match known {
+            Some(_) => 1.0,
+            None => components as f64 / index.components.len().max(1) as f64,
+        };
         return Some(entries / keys.powf(share));
     }
     let steps = index.steps.iter();

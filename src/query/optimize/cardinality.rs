@@ -3,7 +3,7 @@
 use super::access::{choose, filtered_extent, without};
 use super::conjunction::split;
 use super::rule::Context;
-use crate::object::Value;
+use crate::object::{ClassId, Value};
 use crate::query::plan::{Comparison, Expression, ExpressionKind, JoinKind, Plan};
 
 /// The share of pairs with equal keys where nothing is known of the keys: one in as many as the larger side has rows.
@@ -18,15 +18,12 @@ fn equal_pairs(left: f64, right: f64, keys: usize) -> f64 {
 /// About how many rows a plan yields.
 pub(super) fn rows(plan: &Plan, context: &Context<'_>) -> f64 {
     match plan {
-        Plan::Unit | Plan::CountExtent { .. } => 1.0,
+        Plan::Unit | Plan::CountExtent { .. } | Plan::IndexCount { .. } => 1.0,
         Plan::Values { rows, .. } => rows.len() as f64,
-        Plan::Extent { classes, .. } => classes
-            .iter()
-            .map(|class| context.estimates.extent(*class) as f64)
-            .sum(),
-        Plan::IndexScan { estimate, .. } | Plan::IndexPath { estimate, .. } => {
-            estimate.map_or(100.0, |estimate| estimate as f64)
-        }
+        Plan::Extent { classes, .. } => extent_size(classes, context),
+        Plan::IndexScan { estimate, .. }
+        | Plan::IndexPath { estimate, .. }
+        | Plan::IndexSet { estimate, .. } => estimate.map_or(100.0, |estimate| estimate as f64),
         Plan::Objects { references, .. } => references.len() as f64,
         Plan::Iterate { input, .. } => 4.0 * rows(input, context),
         Plan::Walk { input, .. } => 100.0 * rows(input, context),
@@ -65,6 +62,14 @@ pub(super) fn rows(plan: &Plan, context: &Context<'_>) -> f64 {
         | Plan::Project { input, .. } => rows(input, context),
         Plan::SetOperation { left, right, .. } => rows(&left.0, context) + rows(&right.0, context),
     }
+}
+
+/// About how many objects there are of these classes.
+pub(super) fn extent_size(classes: &[ClassId], context: &Context<'_>) -> f64 {
+    classes
+        .iter()
+        .map(|class| context.estimates.extent(*class) as f64)
+        .sum()
 }
 
 /// The rows of a filter: those of the best index for its conditions, where there is one.

@@ -1,7 +1,7 @@
 //! Counting an extent reads no object.
 
 use super::rule::{Context, Rule, bottom_up};
-use crate::query::plan::{Aggregate, AggregateFunction, Column, Plan};
+use crate::query::plan::{Aggregate, AggregateFunction, Column, Expression, Plan};
 
 pub(super) struct CountExtent;
 
@@ -17,7 +17,7 @@ impl Rule for CountExtent {
                 if keys.is_empty()
                     && partition.is_none()
                     && let [aggregate] = aggregates.as_slice()
-                    && let Some((class, classes)) = counted(extent_below(&input), aggregate)
+                    && let Some((class, classes)) = counted(source_below(&input), aggregate)
                 {
                     let column = aggregate.column.clone();
                     return Plan::CountExtent {
@@ -38,12 +38,15 @@ impl Rule for CountExtent {
     }
 }
 
+/// A column, and the column below that it passes on.
+type Passed<'p> = Vec<(&'p Column, &'p Column)>;
+
 /// The node whose rows are counted: order and projections of whole columns do not matter.
-fn extent_below(plan: &Plan) -> (&Plan, Vec<(&Column, &Column)>) {
+pub(super) fn source_below(plan: &Plan) -> (&Plan, Passed<'_>) {
     match plan {
-        Plan::Sort { input, .. } => extent_below(input),
+        Plan::Sort { input, .. } => source_below(input),
         Plan::Project { input, columns } => {
-            let (below, mut passed) = extent_below(input);
+            let (below, mut passed) = source_below(input);
             passed.extend(
                 columns
                     .iter()
@@ -57,8 +60,8 @@ fn extent_below(plan: &Plan) -> (&Plan, Vec<(&Column, &Column)>) {
 
 type Extent = (std::sync::Arc<str>, Vec<crate::object::ClassId>);
 
-/// The extent that the aggregate counts: all rows, or its objects, which are neither nil nor twice there.
-fn counted((plan, passed): (&Plan, Vec<(&Column, &Column)>), aggregate: &Aggregate) -> Option<Extent> {
+/// The extent that the aggregate counts.
+fn counted((plan, passed): (&Plan, Passed<'_>), aggregate: &Aggregate) -> Option<Extent> {
     let Plan::Extent {
         column,
         class,
@@ -68,19 +71,24 @@ fn counted((plan, passed): (&Plan, Vec<(&Column, &Column)>), aggregate: &Aggrega
     else {
         return None;
     };
-    let objects = || {
-        let mut counted = aggregate.argument.as_ref()?.as_column()?;
-        for (above, below) in passed.iter().rev() {
-            if *above == counted {
-                counted = below;
-            }
-        }
-        (counted == column).then_some(())
-    };
+    counts_rows(column, &passed, aggregate).then(|| (class.clone(), classes.clone()))
+}
+
+/// Whether an aggregate counts all rows, or their objects (of `column`), which are neither nil nor twice there.
+pub(super) fn counts_rows(column: &Column, passed: &Passed<'_>, aggregate: &Aggregate) -> bool {
     match aggregate.function {
-        AggregateFunction::CountRows => {}
-        AggregateFunction::Count => objects()?,
-        _ => return None,
+        AggregateFunction::CountRows => true,
+        AggregateFunction::Count => {
+            let Some(mut counted) = aggregate.argument.as_ref().and_then(Expression::as_column) else {
+                return false;
+            };
+            for (above, below) in passed.iter().rev() {
+                if *above == counted {
+                    counted = below;
+                }
+            }
+            counted == column
+        }
+        _ => false,
     }
-    Some((class.clone(), classes.clone()))
 }

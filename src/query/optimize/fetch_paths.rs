@@ -216,6 +216,7 @@ fn find_fetched(plan: &Plan, fetched: &mut BTreeSet<ColumnId>, fetches: &mut Vec
         Plan::Extent { column, .. }
         | Plan::IndexScan { column, .. }
         | Plan::IndexPath { column, .. }
+        | Plan::IndexSet { column, .. }
         | Plan::Objects { column, .. } => {
             fetched.insert(column.id);
         }

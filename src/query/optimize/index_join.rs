@@ -3,6 +3,7 @@
 use super::access::{Target, choose, filtered_extent, without};
 use super::cardinality::rows;
 use super::conjunction::{all, filtered, split};
+use super::cost::{FOUND, LOOKED_UP, PROBED, SCANNED};
 use super::rule::{Context, Rule, bottom_up};
 use crate::object::Type;
 use crate::query::plan::{Comparison, Expression, ExpressionKind, JoinKind, Plan};
@@ -32,13 +33,6 @@ impl Rule for IndexJoin {
         })
     }
 }
-
-/// Microseconds of reading one object in a scan, of one look-up in an index, of one object found by it, and of
-/// probing a hash table: only their proportions matter.
-const SCANNED: f64 = 0.05;
-const LOOKED_UP: f64 = 2.0;
-const FOUND: f64 = 0.2;
-const PROBED: f64 = 0.1;
 
 struct Join {
     left: Plan,

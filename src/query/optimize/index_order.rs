@@ -1,7 +1,7 @@
 //! Sorting what an index already has in order is left out.
 
 use super::access::{Target, filtered_extent, index_key, is_path, usable, without_nil};
-use super::cardinality::{rows, selectivity};
+use super::cardinality::{extent_size, rows, selectivity};
 use super::conjunction::filtered;
 use super::rule::{Context, Rule, bottom_up};
 use crate::catalog::{Component, Index, IndexKind};
@@ -46,7 +46,7 @@ impl Rule for IndexOrder {
 }
 
 /// The plan as an index scan in the order of the keys, if it is an index scan that has that order in a direction.
-fn scan_in_order(plan: &Plan, keys: &[SortKey], context: &Context<'_>) -> Option<Plan> {
+pub(super) fn scan_in_order(plan: &Plan, keys: &[SortKey], context: &Context<'_>) -> Option<Plan> {
     match plan {
         Plan::Filter { input, predicate } => Some(Plan::Filter {
             input: Box::new(scan_in_order(input, keys, context)?),
@@ -115,16 +115,26 @@ fn longer_index(
         })
 }
 
-fn sorted_indexes<'c>(context: &Context<'c>) -> Vec<&'c Index> {
+pub(super) fn sorted_indexes<'c>(context: &Context<'c>) -> Vec<&'c Index> {
     let mut indexes: Vec<&Index> = context.catalog.indexes.values().map(|index| &**index).collect();
     indexes.sort_by_key(|index| index.id);
     indexes
 }
 
-/// The index, if it can be read in order and has every object of the target exactly once.
+/// The index, if it can be read in order, has every object of the target exactly once, and not many others.
 fn complete_index(index: &Index, target: &Target, context: &Context<'_>) -> Option<IndexKey> {
     let complete = index.kind != IndexKind::Unique || without_nil(index, context);
-    if !usable(index, target, context) || !index.ordered || !index.steps.is_empty() || !complete {
+    let family = context.catalog.classes.get(&index.class)?;
+    let (wanted, all) = (
+        extent_size(&target.classes, context),
+        extent_size(&family.family, context),
+    );
+    if wanted * 4.0 < all
+        || !usable(index, target, context)
+        || !index.ordered
+        || !index.steps.is_empty()
+        || !complete
+    {
         return None;
     }
     index_key(index, context).filter(|key| !key.multiple)
@@ -188,7 +198,13 @@ fn extent_in_order(
     Some(filtered(scan, conditions))
 }
 
-fn whole_index(index: &Index, keys: &[SortKey], target: &Target, context: &Context<'_>) -> Option<Plan> {
+/// A scan of all keys of an index in the order of the keys.
+pub(super) fn whole_index(
+    index: &Index,
+    keys: &[SortKey],
+    target: &Target,
+    context: &Context<'_>,
+) -> Option<Plan> {
     let key = complete_index(index, target, context)?;
     let direction = order(keys, &index.components, target.column.id)?;
     Some(Plan::IndexScan {
@@ -196,12 +212,7 @@ fn whole_index(index: &Index, keys: &[SortKey], target: &Target, context: &Conte
         class: target.class.clone(),
         classes: target.classes.clone(),
         index: key,
-        access: Access {
-            equal: Vec::new(),
-            among: None,
-            lower: None,
-            upper: None,
-        },
+        access: Access::all(),
         direction,
         estimate: None,
     })

@@ -13,9 +13,11 @@ use super::fold::Fold;
 use super::identity::Identity;
 use super::index_choice::IndexChoice;
 use super::index_join::IndexJoin;
+use super::index_only::IndexOnly;
 use super::index_order::IndexOrder;
 use super::join_order::JoinOrder;
 use super::pushdown::Pushdown;
+use super::reverse_join::ReverseJoin;
 use super::semi_join::SemiJoin;
 use super::top_k::TopK;
 use crate::catalog::Catalog;
@@ -55,12 +57,14 @@ impl Context<'_> {
 /// The rules in their order.
 const RULES: &[&dyn Rule] = &[
     &Fold,
+    &ReverseJoin,
     &SemiJoin,
     &Pushdown,
     &JoinOrder,
     &Identity,
     &IndexJoin,
     &IndexChoice,
+    &IndexOnly,
     &CountExtent,
     &TopK,
     &IndexOrder,

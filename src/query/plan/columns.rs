@@ -105,6 +105,8 @@ impl Plan {
             | Plan::CountExtent { column, .. }
             | Plan::IndexScan { column, .. }
             | Plan::IndexPath { column, .. }
+            | Plan::IndexSet { column, .. }
+            | Plan::IndexCount { column, .. }
             | Plan::Objects { column, .. }
             | Plan::Iterate { column, .. }
             | Plan::Fetch { column, .. } => vec![column],

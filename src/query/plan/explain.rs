@@ -5,6 +5,7 @@ use std::fmt;
 use super::aggregate::Aggregate;
 use super::expression::{Column, Expression, ExpressionKind, Subquery};
 use super::node::{Access, Equal, IndexKey, JoinKind, NullsOrder, Plan, SortKey};
+use super::object_set::ObjectSet;
 use super::show::Joined;
 use super::statement::{Change, InsertSource, Query, Statement};
 use crate::read::Direction;
@@ -225,27 +226,6 @@ fn source(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
             }
             rows(f, *estimate)
         }
-        Plan::IndexPath {
-            column,
-            class,
-            steps,
-            access,
-            estimate,
-            ..
-        } => {
-            let indexes: Vec<&str> = steps.iter().map(|step| &*step.name).collect();
-            write!(
-                f,
-                "IndexPath {} on {class} as {}: ",
-                Joined(&indexes, " <- "),
-                column.name
-            )?;
-            match steps.last() {
-                Some(last) => keys_wanted(f, last, access)?,
-                None => f.write_str("nothing")?,
-            }
-            rows(f, *estimate)
-        }
         Plan::Objects {
             column,
             class,
@@ -259,8 +239,79 @@ fn source(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
                 Joined(references, ", ")
             )
         }
+        _ => sets(f, plan),
+    }
+}
+
+/// The nodes that read sets of objects from indexes.
+fn sets(f: &mut fmt::Formatter<'_>, plan: &Plan) -> fmt::Result {
+    match plan {
+        Plan::IndexPath {
+            column,
+            class,
+            steps,
+            access,
+            estimate,
+            ..
+        } => {
+            let indexes: Vec<&str> = steps.iter().map(|step| &*step.name).collect();
+            let indexes = Joined(&indexes, " <- ");
+            write!(f, "IndexPath {indexes} on {class} as {}: ", column.name)?;
+            match steps.last() {
+                Some(last) => keys_wanted(f, last, access)?,
+                None => f.write_str("nothing")?,
+            }
+            rows(f, *estimate)
+        }
+        Plan::IndexSet {
+            column,
+            class,
+            set,
+            estimate,
+            ..
+        } => {
+            write!(f, "IndexSet on {class} as {}: ", column.name)?;
+            object_set(f, set, false)?;
+            rows(f, *estimate)
+        }
+        Plan::IndexCount { column, .. } => write!(f, "IndexCount as {}", column.name),
         _ => Ok(()),
     }
+}
+
+/// A set as the conditions it stands for, each after the name of its index.
+fn object_set(f: &mut fmt::Formatter<'_>, set: &ObjectSet, within: bool) -> fmt::Result {
+    match set {
+        ObjectSet::Keys { index, access } => {
+            write!(f, "{} ", index.name)?;
+            bracketed(f, index, access)
+        }
+        ObjectSet::Path { steps, access } => {
+            let indexes: Vec<&str> = steps.iter().map(|step| &*step.name).collect();
+            write!(f, "{} ", Joined(&indexes, " <- "))?;
+            steps.last().map_or(Ok(()), |last| bracketed(f, last, access))
+        }
+        ObjectSet::And(sets) | ObjectSet::Or(sets) => {
+            let word = if matches!(set, ObjectSet::And(_)) {
+                " and "
+            } else {
+                " or "
+            };
+            let (open, close) = if within { ("(", ")") } else { ("", "") };
+            f.write_str(open)?;
+            for (position, set) in sets.iter().enumerate() {
+                f.write_str(if position == 0 { "" } else { word })?;
+                object_set(f, set, true)?;
+            }
+            f.write_str(close)
+        }
+    }
+}
+
+fn bracketed(f: &mut fmt::Formatter<'_>, index: &IndexKey, access: &Access) -> fmt::Result {
+    f.write_str("[")?;
+    keys_wanted(f, index, access)?;
+    f.write_str("]")
 }
 
 fn rows(f: &mut fmt::Formatter<'_>, estimate: Option<u64>) -> fmt::Result {
@@ -397,6 +448,9 @@ fn keys_wanted(f: &mut fmt::Formatter<'_>, index: &IndexKey, access: &Access) ->
     }
     if let Some((upper, inclusive)) = &access.upper {
         conditions.push(format!("{next} {} {upper}", if *inclusive { "<=" } else { "<" }));
+    }
+    if access.not_nil {
+        conditions.push(format!("{next} is not nil"));
     }
     if conditions.is_empty() {
         return f.write_str("all");

@@ -5,6 +5,7 @@ mod columns;
 mod explain;
 mod expression;
 mod node;
+mod object_set;
 mod operator;
 mod pattern;
 mod show;
@@ -14,6 +15,7 @@ mod visit;
 pub use aggregate::{Aggregate, AggregateFunction};
 pub use expression::{Column, ColumnId, Expression, ExpressionKind, Slots, Subquery, SubqueryForm};
 pub use node::{Access, Equal, IndexKey, JoinKind, NullsOrder, Partition, Plan, SortKey};
+pub use object_set::ObjectSet;
 pub use operator::{Arithmetic, Comparison, FunctionId, SetOperator};
 pub use pattern::{LikePart, LikePattern};
 pub use statement::{

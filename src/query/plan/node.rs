@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::aggregate::Aggregate;
 use super::expression::{Column, Expression};
+use super::object_set::ObjectSet;
 use super::operator::SetOperator;
 use crate::catalog::IndexId;
 use crate::object::ClassId;
@@ -79,6 +80,26 @@ pub enum Plan {
         access: Access,
         /// About how many objects it yields.
         estimate: Option<u64>,
+    },
+    /// The objects in a set that indexes give, with their records. Each object once, in OID order.
+    IndexSet {
+        /// The object column.
+        column: Column,
+        /// The class named in the query.
+        class: Arc<str>,
+        /// The classes wanted, ascending; others are skipped.
+        classes: Vec<ClassId>,
+        /// The set.
+        set: ObjectSet,
+        /// About how many objects it yields.
+        estimate: Option<u64>,
+    },
+    /// One row with the number of objects that the node below would yield, worked out from the indexes alone.
+    IndexCount {
+        /// The count, an int.
+        column: Column,
+        /// An `IndexScan`, `IndexPath` or `IndexSet`.
+        of: Box<Plan>,
     },
     /// The objects referred to, with their records: those that exist and are of the classes wanted, each once, in
     /// the order of the references. The expressions are evaluated once when the node starts.
@@ -291,6 +312,21 @@ pub struct Access {
     pub lower: Option<(Expression, bool)>,
     /// The upper bound, likewise.
     pub upper: Option<(Expression, bool)>,
+    /// Whether keys with nil in the component after the equal ones are left out though there is no bound.
+    pub not_nil: bool,
+}
+
+impl Access {
+    /// All keys.
+    pub fn all() -> Access {
+        Access {
+            equal: Vec::new(),
+            among: None,
+            lower: None,
+            upper: None,
+            not_nil: false,
+        }
+    }
 }
 
 /// What a component of an index equals.
@@ -343,6 +379,8 @@ impl Plan {
             | Plan::CountExtent { column, .. }
             | Plan::IndexScan { column, .. }
             | Plan::IndexPath { column, .. }
+            | Plan::IndexSet { column, .. }
+            | Plan::IndexCount { column, .. }
             | Plan::Objects { column, .. } => vec![column.clone()],
             Plan::Iterate { input, column, .. } | Plan::Fetch { input, column, .. } => {
                 let mut columns = input.columns();

@@ -259,7 +259,9 @@ impl Plan {
             | Plan::CountExtent { .. }
             | Plan::IndexScan { .. }
             | Plan::IndexPath { .. }
+            | Plan::IndexSet { .. }
             | Plan::Objects { .. } => Vec::new(),
+            Plan::IndexCount { of, .. } => vec![of],
             Plan::Iterate { input, .. }
             | Plan::Walk { input, .. }
             | Plan::Fetch { input, .. }
@@ -282,6 +284,7 @@ impl Plan {
         match self {
             Plan::Values { rows, .. } => rows.iter().flatten().collect(),
             Plan::IndexScan { access, .. } | Plan::IndexPath { access, .. } => access.expressions(),
+            Plan::IndexSet { set, .. } => set.expressions(),
             Plan::Objects { references, .. } => references.iter().collect(),
             Plan::Iterate { collection, on, .. } => std::iter::once(collection).chain(on).collect(),
             Plan::Walk { closure, on, .. } => std::iter::once(closure).chain(on).collect(),
@@ -330,7 +333,9 @@ impl Plan {
             | Plan::CountExtent { .. }
             | Plan::IndexScan { .. }
             | Plan::IndexPath { .. }
+            | Plan::IndexSet { .. }
             | Plan::Objects { .. } => Vec::new(),
+            Plan::IndexCount { of, .. } => vec![of],
             Plan::Iterate { input, .. }
             | Plan::Walk { input, .. }
             | Plan::Fetch { input, .. }
@@ -353,6 +358,7 @@ impl Plan {
         match self {
             Plan::Values { rows, .. } => rows.iter_mut().flatten().collect(),
             Plan::IndexScan { access, .. } | Plan::IndexPath { access, .. } => access.expressions_mut(),
+            Plan::IndexSet { set, .. } => set.expressions_mut(),
             Plan::Objects { references, .. } => references.iter_mut().collect(),
             Plan::Iterate { collection, on, .. } => std::iter::once(collection).chain(on).collect(),
             Plan::Walk { closure, on, .. } => std::iter::once(closure).chain(on).collect(),

@@ -180,11 +180,14 @@ fn yields_records(plan: &Plan, column: &Column) -> bool {
         Plan::Extent { column: here, .. }
         | Plan::IndexScan { column: here, .. }
         | Plan::IndexPath { column: here, .. }
+        | Plan::IndexSet { column: here, .. }
         | Plan::Objects { column: here, .. } => here == column,
         Plan::Fetch {
             input, column: here, ..
         } => here == column || yields_records(input, column),
-        Plan::Project { .. } | Plan::Group { .. } | Plan::SetOperation { .. } => false,
+        Plan::Project { .. } | Plan::Group { .. } | Plan::SetOperation { .. } | Plan::IndexCount { .. } => {
+            false
+        }
         _ => plan.children().iter().any(|child| yields_records(child, column)),
     }
 }

@@ -391,6 +391,7 @@ fn nothing() -> Access {
         among: None,
         lower: None,
         upper: None,
+        not_nil: false,
     }
 }
 

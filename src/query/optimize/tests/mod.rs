@@ -8,6 +8,7 @@ use super::fetch_paths::FetchPaths;
 use super::fold::Fold;
 use super::join_order::JoinOrder;
 use super::pushdown::Pushdown;
+use super::reverse_join::ReverseJoin;
 use super::rule::{Rule, optimize, optimize_by};
 use super::semi_join::SemiJoin;
 use super::top_k::TopK;
@@ -33,6 +34,7 @@ fn rule(name: &str) -> &'static dyn Rule {
         "fold" => &Fold,
         "push" => &Pushdown,
         "join" => &JoinOrder,
+        "reverse" => &ReverseJoin,
         "semi" => &SemiJoin,
         "top" => &TopK,
         "fetch" => &FetchPaths,
