@@ -210,7 +210,7 @@ fn paths_and_joins_start_from_their_selective_end() {
         },
         Case {
             text: "select p.name, a.code from Account a, Person p where a.code = p.rank",
-            shape: &["Apply"],
+            shape: &[],
             without: &["Sort"],
             objects: 30_000,
             entries: 30_000,

@@ -18,7 +18,7 @@ use clap::{Parser, Subcommand};
 use serde_json::json;
 
 use circuits::load::{ChildOptions, LoadOptions, LookUpOptions};
-use circuits::{Settings, clear, commit, load, materialize, overwrite, read, scan};
+use circuits::{Settings, clear, commit, load, materialize, overwrite, query, read, scan};
 use report::Report;
 
 /// Measures Olivine beside an in-memory vector, a hash map, bare fjall, SQLite and LMDB.
@@ -60,6 +60,8 @@ enum Circuit {
     Materialize,
     /// Random overwrites without syncs.
     Overwrite,
+    /// Queries beside SQL: look-ups, range, path, closure, group, top ten.
+    Query,
     /// Durable commits from 1, 8 and 64 threads.
     Commit,
     /// Ten million objects with two indexes; perhaps killed; opened again.
@@ -116,20 +118,22 @@ fn run(
         only: arguments.only.clone(),
         directory: directory.to_path_buf(),
     };
-    let all: [fn(&Settings, &mut Report) -> Result<()>; 5] = [
+    let all: [fn(&Settings, &mut Report) -> Result<()>; 6] = [
         read::run,
         scan::run,
         materialize::run,
         overwrite::run,
+        query::run,
         commit::run,
     ];
-    let [read, scan, materialize, overwrite, commit] = all;
+    let [read, scan, materialize, overwrite, query, commit] = all;
     let chosen = match &arguments.circuit {
         None | Some(Circuit::All) => all.to_vec(),
         Some(Circuit::Read) => vec![read],
         Some(Circuit::Scan) => vec![scan],
         Some(Circuit::Materialize) => vec![materialize],
         Some(Circuit::Overwrite) => vec![overwrite],
+        Some(Circuit::Query) => vec![query],
         Some(Circuit::Commit) => vec![commit],
         Some(Circuit::Load(options)) => return load::run(options, objects as u64, directory, report),
         Some(Circuit::LoadChild(_) | Circuit::LookUp(_)) => Vec::new(),

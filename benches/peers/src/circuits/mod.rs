@@ -4,6 +4,7 @@ pub mod commit;
 pub mod load;
 pub mod materialize;
 pub mod overwrite;
+pub mod query;
 pub mod read;
 pub mod scan;
 

@@ -3,8 +3,8 @@
 mod bytes;
 mod lmdb;
 mod lsm;
-mod olivine;
-mod sqlite;
+pub mod olivine;
+pub mod sqlite;
 
 pub use bytes::{Map, Vector};
 pub use lmdb::{Lmdb, Sync as LmdbSync, open_new as open_lmdb};
