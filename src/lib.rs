@@ -114,7 +114,9 @@ pub mod testing {
 }
 
 pub use access::{Decoded, Extent, Follow, ObjectRecord as Record, Objects, StoredObject};
-pub use catalog::{AttributeDefinition, ClassDefinition as Class, IndexDefinition};
+pub use catalog::{
+    Alteration, AttributeDefinition, ClassDefinition as Class, ClassVersion, IndexDefinition, OnDelete,
+};
 pub use commit::{Durability, Isolation};
 pub use database::{ClassList, Database, Definition, MAX_RUNS, Options, Statistics};
 pub use error::{Conflict, Constraint, Corruption, Error, QueryError, QueryErrorCode, Result, Span};
@@ -129,7 +131,7 @@ pub use object::{
 pub use query::{Parameters, QueryStatistics, Row, Rows};
 pub use session::{Answer, Outcome, Session};
 pub use snapshot::Snapshot;
-pub use transaction::{Transaction, TransactionOptions};
+pub use transaction::{AlterationReport, Transaction, TransactionOptions};
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("Olivine maps its segments and needs a 64-bit target");

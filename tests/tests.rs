@@ -18,6 +18,7 @@ mod conflict;
 mod crash;
 mod damage;
 mod directory;
+mod evolution;
 mod faults;
 mod golden;
 mod grammar;

@@ -217,6 +217,7 @@ impl Catalog {
 
 fn class(id: ClassId, object: Option<Oid>, stored: StoredClass) -> Class {
     let mut attributes = Vec::new();
+    let mut formerly = Vec::new();
     let mut slots = Vec::with_capacity(stored.slots.len());
     for (number, slot) in stored.slots.iter().enumerate() {
         if !slot.dropped {
@@ -227,7 +228,10 @@ fn class(id: ClassId, object: Option<Oid>, stored: StoredClass) -> Class {
                 default: slot.default.clone(),
                 declared_in: slot.declared_in.unwrap_or(id),
                 slot: number,
+                inverse: slot.inverse.clone(),
+                on_delete: slot.on_delete,
             });
+            formerly.extend(slot.formerly.iter().map(|name| (name.clone(), number)));
         }
         slots.push(Slot {
             name: slot.name.clone(),
@@ -241,6 +245,7 @@ fn class(id: ClassId, object: Option<Oid>, stored: StoredClass) -> Class {
         class: id,
         name: stored.name.clone(),
         slots,
+        formerly,
     });
     Class {
         id,
@@ -257,20 +262,14 @@ fn class(id: ClassId, object: Option<Oid>, stored: StoredClass) -> Class {
 
 fn system_class(system: SystemClass) -> Class {
     let layout = system.layout();
-    let slots = layout.slots.iter().map(|slot| super::StoredSlot {
-        name: slot.name.clone(),
-        r#type: slot.r#type.clone(),
-        default: slot.default.clone(),
-        not_null: slot.not_null,
-        dropped: slot.dropped,
-        declared_in: None,
+    let slots = layout.slots.iter().map(|slot| {
+        let mut stored = super::StoredSlot::new(slot.name.clone(), slot.r#type.clone());
+        stored.default = slot.default.clone();
+        stored.not_null = slot.not_null;
+        stored.dropped = slot.dropped;
+        stored
     });
-    let stored = StoredClass {
-        name: layout.name.clone(),
-        superclass: None,
-        slots: slots.collect(),
-        methods: Vec::new(),
-    };
+    let stored = StoredClass::new(layout.name.clone(), None, slots.collect());
     let mut class = class(system.id(), None, stored);
     class.layout = layout.clone();
     class

@@ -45,18 +45,14 @@ impl Catalog {
             }
         }
         check_methods(definition, &slots)?;
-        let stored = StoredClass {
-            name: definition.name.clone(),
-            superclass: superclass.map(|class| class.id),
-            slots,
-            methods: definition.methods.clone(),
-        };
+        let mut stored = StoredClass::new(definition.name.clone(), superclass.map(|class| class.id), slots);
+        stored.methods = definition.methods.clone();
         let oid = reserve(SystemClass::Class)?;
         class_of_object(oid)?;
         Ok(vec![SchemaChange::Create(oid, stored.encode()?)])
     }
 
-    fn check_free(&self, name: &str) -> Result<()> {
+    pub(super) fn check_free(&self, name: &str) -> Result<()> {
         if self.class_names.contains_key(name) {
             return Err(Error::Schema(format!("a class {name} exists already")));
         }
@@ -97,12 +93,14 @@ impl Catalog {
         class: &Class,
         attributes: &[AttributeDefinition],
     ) -> Result<Vec<SchemaChange>> {
+        let names: Vec<&str> = attributes.iter().map(|attribute| &*attribute.name).collect();
+        let change = format!("attribute {} added to {}", names.join(", "), class.name);
         let mut changes = Vec::new();
         for id in &class.family {
             let member = self.class_by_id(*id)?;
-            let mut stored = StoredClass::clone(&member.stored);
+            let mut slots = Vec::new();
             for attribute in attributes {
-                if member.attribute(&attribute.name).is_some() {
+                if member.attribute_now(&attribute.name).is_some() {
                     let message = format!("{} has an attribute {} already", member.name, attribute.name);
                     return Err(Error::Schema(message));
                 }
@@ -115,14 +113,12 @@ impl Catalog {
                     return Err(Error::Schema(message));
                 }
                 slot.declared_in = (*id != class.id).then_some(class.id);
-                stored.slots.push(slot);
+                slots.push(slot);
             }
-            changes.extend(
-                member
-                    .object
-                    .map(|oid| stored.encode().map(|body| SchemaChange::Update(oid, body)))
-                    .transpose()?,
-            );
+            changes.extend(Self::edit(member, &change, |stored| {
+                stored.slots.append(&mut slots);
+                Ok(())
+            })?);
         }
         Ok(changes)
     }
@@ -379,7 +375,7 @@ impl Catalog {
         })
     }
 
-    fn step_target(&self, class: &Class, step: &str, r#type: &Type) -> Result<&Arc<Class>> {
+    pub(super) fn step_target(&self, class: &Class, step: &str, r#type: &Type) -> Result<&Arc<Class>> {
         let target = match r#type {
             Type::Reference(target) => Some(target),
             collection => match collection.member() {
@@ -558,14 +554,12 @@ fn own_slot(class: &str, attribute: &AttributeDefinition) -> Result<StoredSlot> 
     check_name("attribute", &attribute.name)?;
     let default = coerce(attribute.default.clone(), &attribute.r#type)
         .map_err(|why| Error::Schema(format!("the default of {class}.{}: {why}", attribute.name)))?;
-    Ok(StoredSlot {
-        name: attribute.name.clone(),
-        r#type: attribute.r#type.clone(),
-        default,
-        not_null: attribute.not_null,
-        dropped: false,
-        declared_in: None,
-    })
+    let mut slot = StoredSlot::new(attribute.name.clone(), attribute.r#type.clone());
+    slot.default = default;
+    slot.not_null = attribute.not_null;
+    slot.inverse = attribute.inverse.clone();
+    slot.on_delete = attribute.on_delete;
+    Ok(slot)
 }
 
 fn check_indexable(class: &Class, attribute: &str, r#type: &Type, one_of_several: bool) -> Result<()> {
@@ -600,7 +594,7 @@ fn fits_point_key(r#type: &Type) -> bool {
     )
 }
 
-fn mentions(r#type: &Type, class: &str) -> bool {
+pub(super) fn mentions(r#type: &Type, class: &str) -> bool {
     let mut found = false;
     visit_references(r#type, &mut |name| found |= name == class);
     found

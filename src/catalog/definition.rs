@@ -39,6 +39,24 @@ pub struct AttributeDefinition {
     pub not_null: bool,
     /// The value where none is given; default nil.
     pub default: Value,
+    /// The attribute of the class it refers to that is its inverse, which the engine keeps in step; default none.
+    pub inverse: Option<Arc<str>>,
+    /// What becomes of the object when the one it refers to here is deleted; default [`OnDelete::Leave`].
+    pub on_delete: OnDelete,
+}
+
+/// What becomes of the holder of a reference when the object it refers to is deleted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum OnDelete {
+    /// Nothing: the reference dangles, and a step through it gives nil.
+    #[default]
+    Leave,
+    /// The delete is refused.
+    Restrict,
+    /// The reference becomes nil, or leaves its collection.
+    Clear,
+    /// The holder is deleted too.
+    Cascade,
 }
 
 /// The definition of an index.
@@ -134,6 +152,8 @@ impl AttributeDefinition {
             r#type,
             not_null: false,
             default: Value::Nil,
+            inverse: None,
+            on_delete: OnDelete::Leave,
         }
     }
 }

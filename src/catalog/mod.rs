@@ -4,19 +4,24 @@
 //! any other. A [`Catalog`] is what the entries visible at one commit amount to, decoded, cross-linked and shared;
 //! a commit that writes an entry publishes a new one ([`assemble`]).
 
+mod alter;
 mod assemble;
 mod define;
 mod definition;
+mod hierarchy;
 mod index_keys;
 mod schema;
 mod stored;
+mod stored_value;
 
+pub use alter::Alteration;
 pub use define::{SchemaChange, visit_references};
-pub use definition::{AttributeDefinition, ClassDefinition, IndexDefinition};
+pub use definition::{AttributeDefinition, ClassDefinition, IndexDefinition, OnDelete};
+pub use hierarchy::Direction;
 pub use index_keys::{duplicate_value, index_differences, index_keys};
 pub use schema::{
     Attribute, Catalog, Class, Component, Index, IndexId, IndexKind, Method, Name, NamedQuery, Parameter,
 };
 #[cfg(test)]
 pub use stored::StoredClass;
-pub use stored::{StoredSlot, SystemClass};
+pub use stored::{ClassVersion, StoredSlot, SystemClass};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::definition::OnDelete;
 use super::stored::StoredClass;
 pub use crate::index::{IndexId, IndexKind};
 use crate::object::{ClassId, CommitNumber, Layout, Oid, Type, Value};
@@ -67,6 +68,10 @@ pub struct Attribute {
     pub declared_in: ClassId,
     /// Its slot in records of this class.
     pub slot: usize,
+    /// The attribute of the class it refers to that is its inverse.
+    pub inverse: Option<Arc<str>>,
+    /// What becomes of the object when the one it refers to here is deleted.
+    pub on_delete: OnDelete,
 }
 
 /// An index.
@@ -207,8 +212,16 @@ impl Class {
         self.stored.methods.iter().find(|method| &*method.name == name)
     }
 
-    /// The attribute called `name`.
-    pub fn attribute(&self, name: &str) -> Option<&Attribute> {
+    /// The attribute that is called `name` now, whatever was called so before.
+    pub fn attribute_now(&self, name: &str) -> Option<&Attribute> {
         self.attributes.iter().find(|attribute| &*attribute.name == name)
+    }
+
+    /// The attribute that is, or else was, called `name`.
+    pub fn attribute(&self, name: &str) -> Option<&Attribute> {
+        self.attribute_now(name).or_else(|| {
+            let slot = self.layout.former_slot(name)?;
+            self.attributes.iter().find(|attribute| attribute.slot == slot)
+        })
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! | system class | serial number | attributes |
 //! | --- | --- | --- |
-//! | `OlivineClass` | class id - 63 | name, superclass (class id or nil), slots: a list of structs, methods: a list of structs or nil |
+//! | `OlivineClass` | class id - 63 | name, superclass (class id or nil), slots, methods and history: lists of structs, version |
 //! | `OlivineIndex` | index id | name, class, kind, components, steps, ready, ordered |
 //! | `OlivineName` | any | name, value |
 //! | `OlivineQuery` | any | name, parameters: a list of structs, text |
@@ -12,7 +12,12 @@
 
 use std::sync::{Arc, LazyLock};
 
-use super::schema::{Component, IndexId, IndexKind, Method, NamedQuery, Parameter};
+use super::definition::OnDelete;
+use super::schema::{Component, Index, IndexId, IndexKind, Method, NamedQuery, Parameter};
+use super::stored_value::{
+    class_id, damaged, field, flag, index_id, list, number, optional_field, text, type_from_value,
+    type_to_value,
+};
 use crate::error::{Error, Result};
 use crate::object::codec::{encode_body, read_slot};
 use crate::object::{ClassId, Layout, Oid, Slot, Type, Value};
@@ -65,6 +70,8 @@ impl SystemClass {
                     ("superclass", Type::Int),
                     ("slots", Type::Any),
                     ("methods", Type::Any),
+                    ("version", Type::Int),
+                    ("history", Type::Any),
                 ],
             )
         });
@@ -116,6 +123,7 @@ fn system_layout(class: SystemClass, name: &str, attributes: &[(&str, Type)]) ->
         class: class.id(),
         name: name.into(),
         slots: attributes.iter().map(slot).collect(),
+        formerly: Vec::new(),
     })
 }
 
@@ -130,6 +138,19 @@ pub struct StoredClass {
     pub slots: Vec<StoredSlot>,
     /// The methods it declares itself.
     pub methods: Vec<Method>,
+    /// 1 when it was created, one more with each change.
+    pub version: u32,
+    /// The changes, oldest first.
+    pub history: Vec<ClassVersion>,
+}
+
+/// A version of a class, and the change that made it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClassVersion {
+    /// The number, from 2 on.
+    pub version: u32,
+    /// What changed, as a sentence.
+    pub change: Arc<str>,
 }
 
 /// A slot of a [`StoredClass`].
@@ -147,6 +168,12 @@ pub struct StoredSlot {
     pub dropped: bool,
     /// The class that declares it; `None` for the class itself.
     pub declared_in: Option<ClassId>,
+    /// The names it had before, oldest first.
+    pub formerly: Vec<Arc<str>>,
+    /// The attribute of the class it refers to that is its inverse.
+    pub inverse: Option<Arc<str>>,
+    /// What becomes of the object when the one it refers to here is deleted.
+    pub on_delete: OnDelete,
 }
 
 /// An index as its catalog object holds it.
@@ -197,6 +224,18 @@ pub fn index_of_object(oid: Oid) -> Result<IndexId> {
 }
 
 impl StoredClass {
+    /// The first version of a class.
+    pub fn new(name: Arc<str>, superclass: Option<ClassId>, slots: Vec<StoredSlot>) -> Self {
+        StoredClass {
+            name,
+            superclass,
+            slots,
+            methods: Vec::new(),
+            version: 1,
+            history: Vec::new(),
+        }
+    }
+
     /// The body of the catalog object.
     pub fn encode(&self) -> Result<Vec<u8>> {
         let slots = Value::list(self.slots.iter().map(StoredSlot::to_value));
@@ -207,10 +246,21 @@ impl StoredClass {
             true => Value::Nil,
             false => Value::list(self.methods.iter().map(method_to_value)),
         };
-        encode_body(
-            SystemClass::Class.layout(),
-            &[Value::String(self.name.clone()), superclass, slots, methods],
-        )
+        let version = |version: &ClassVersion| {
+            Value::structure([
+                ("version", Value::Int(i64::from(version.version))),
+                ("change", Value::String(version.change.clone())),
+            ])
+        };
+        let values = [
+            Value::String(self.name.clone()),
+            superclass,
+            slots,
+            methods,
+            Value::Int(i64::from(self.version)),
+            Value::list(self.history.iter().map(version)),
+        ];
+        encode_body(SystemClass::Class.layout(), &values)
     }
 
     /// The class in the body of a catalog object.
@@ -220,6 +270,13 @@ impl StoredClass {
             body,
         };
         let slots = entry.list("slots")?;
+        let history = match entry.value("history")? {
+            Value::Nil => Vec::new(),
+            versions => list(&versions)?
+                .iter()
+                .map(ClassVersion::from_value)
+                .collect::<Result<_>>()?,
+        };
         Ok(StoredClass {
             name: entry.text("name")?,
             superclass: match entry.value("superclass")? {
@@ -234,11 +291,40 @@ impl StoredClass {
                     .map(method_from_value)
                     .collect::<Result<_>>()?,
             },
+            version: match entry.value("version")? {
+                Value::Nil => 1,
+                version => number(&version)?,
+            },
+            history,
+        })
+    }
+}
+
+impl ClassVersion {
+    fn from_value(value: &Value) -> Result<ClassVersion> {
+        Ok(ClassVersion {
+            version: number(field(value, "version")?)?,
+            change: text(field(value, "change")?)?,
         })
     }
 }
 
 impl StoredSlot {
+    /// The slot of an optional attribute.
+    pub fn new(name: Arc<str>, r#type: Type) -> Self {
+        StoredSlot {
+            name,
+            r#type,
+            default: Value::Nil,
+            not_null: false,
+            dropped: false,
+            declared_in: None,
+            formerly: Vec::new(),
+            inverse: None,
+            on_delete: OnDelete::Leave,
+        }
+    }
+
     fn to_value(&self) -> Value {
         let declared_in = self
             .declared_in
@@ -250,6 +336,12 @@ impl StoredSlot {
             ("not_null", Value::Bool(self.not_null)),
             ("dropped", Value::Bool(self.dropped)),
             ("declared_in", declared_in),
+            (
+                "formerly",
+                Value::list(self.formerly.iter().cloned().map(Value::String)),
+            ),
+            ("inverse", self.inverse.clone().map_or(Value::Nil, Value::String)),
+            ("on_delete", Value::from(on_delete_word(self.on_delete))),
         ])
     }
 
@@ -264,11 +356,55 @@ impl StoredSlot {
                 Value::Nil => None,
                 id => Some(class_id(id)?),
             },
+            formerly: match optional_field(value, "formerly") {
+                Value::Nil => Vec::new(),
+                names => list(names)?.iter().map(text).collect::<Result<_>>()?,
+            },
+            inverse: match optional_field(value, "inverse") {
+                Value::Nil => None,
+                name => Some(text(name)?),
+            },
+            on_delete: match optional_field(value, "on_delete") {
+                Value::Nil => OnDelete::Leave,
+                word => on_delete(&text(word)?)?,
+            },
         })
     }
 }
 
+fn on_delete_word(on_delete: OnDelete) -> &'static str {
+    match on_delete {
+        OnDelete::Leave => "leave",
+        OnDelete::Restrict => "restrict",
+        OnDelete::Clear => "clear",
+        OnDelete::Cascade => "cascade",
+    }
+}
+
+fn on_delete(word: &str) -> Result<OnDelete> {
+    Ok(match word {
+        "leave" => OnDelete::Leave,
+        "restrict" => OnDelete::Restrict,
+        "clear" => OnDelete::Clear,
+        "cascade" => OnDelete::Cascade,
+        other => return Err(damaged(format!("the unknown rule {other} for deletes"))),
+    })
+}
+
 impl StoredIndex {
+    /// The catalog object of an index that exists.
+    pub fn of(index: &Index) -> StoredIndex {
+        StoredIndex {
+            name: index.name.clone(),
+            class: index.class,
+            kind: index.kind,
+            components: index.components.clone(),
+            steps: index.steps.clone(),
+            ready: index.ready,
+            ordered: index.ordered,
+        }
+    }
+
     /// The body of the catalog object.
     pub fn encode(&self) -> Result<Vec<u8>> {
         let kind = match self.kind {
@@ -439,122 +575,6 @@ impl Entry<'_> {
     }
 }
 
-fn damaged(what: impl Into<String>) -> Error {
-    Error::corruption("the catalog", what)
-}
-
-fn text(value: &Value) -> Result<Arc<str>> {
-    match value {
-        Value::String(text) => Ok(text.clone()),
-        other => Err(damaged(format!("{other} where a text should be"))),
-    }
-}
-
-fn flag(value: &Value) -> Result<bool> {
-    match value {
-        Value::Bool(flag) => Ok(*flag),
-        other => Err(damaged(format!("{other} where true or false should be"))),
-    }
-}
-
-fn list(value: &Value) -> Result<Arc<[Value]>> {
-    match value {
-        Value::List(members) => Ok(members.clone()),
-        other => Err(damaged(format!("{other} where a list should be"))),
-    }
-}
-
-fn number(value: &Value) -> Result<u32> {
-    match value {
-        Value::Int(number) => u32::try_from(*number).map_err(|_| damaged(format!("the number {number}"))),
-        other => Err(damaged(format!("{other} where a number should be"))),
-    }
-}
-
-fn class_id(value: &Value) -> Result<ClassId> {
-    number(value).map(ClassId)
-}
-
-fn index_id(value: &Value) -> Result<IndexId> {
-    number(value).map(IndexId)
-}
-
-fn field<'a>(value: &'a Value, name: &str) -> Result<&'a Value> {
-    let Value::Struct(fields) = value else {
-        return Err(damaged(format!("{value} where a struct should be")));
-    };
-    let found = fields.iter().find(|(field, _)| &**field == name);
-    found
-        .map(|(_, value)| value)
-        .ok_or_else(|| damaged(format!("a struct without {name}")))
-}
-
-fn type_to_value(r#type: &Type) -> Value {
-    let parts = |word: &str, parts: Vec<Value>| Value::list(std::iter::once(Value::from(word)).chain(parts));
-    match r#type {
-        Type::Reference(class) => parts("reference", vec![Value::String(class.clone())]),
-        Type::List(member) => parts("list", vec![type_to_value(member)]),
-        Type::Set(member) => parts("set", vec![type_to_value(member)]),
-        Type::Bag(member) => parts("bag", vec![type_to_value(member)]),
-        Type::Map(key, value) => parts("map", vec![type_to_value(key), type_to_value(value)]),
-        Type::Struct(fields) => {
-            let field = |(name, r#type): &(Arc<str>, Type)| {
-                Value::list([Value::String(name.clone()), type_to_value(r#type)])
-            };
-            parts("struct", fields.iter().map(field).collect())
-        }
-        simple => Value::from(simple.to_string().as_str()),
-    }
-}
-
-fn type_from_value(value: &Value) -> Result<Type> {
-    match value {
-        Value::String(word) => simple_type(word),
-        Value::List(parts) => match &**parts {
-            [Value::String(word), rest @ ..] => compound_type(word, rest),
-            _ => Err(damaged(format!("the type {value}"))),
-        },
-        _ => Err(damaged(format!("the type {value}"))),
-    }
-}
-
-fn simple_type(word: &str) -> Result<Type> {
-    Ok(match word {
-        "any" => Type::Any,
-        "bool" => Type::Bool,
-        "int" => Type::Int,
-        "float" => Type::Float,
-        "decimal" => Type::Decimal,
-        "string" => Type::String,
-        "bytes" => Type::Bytes,
-        "date" => Type::Date,
-        "time" => Type::Time,
-        "timestamp" => Type::Timestamp,
-        "duration" => Type::Duration,
-        "uuid" => Type::Uuid,
-        other => return Err(damaged(format!("the unknown type {other}"))),
-    })
-}
-
-fn compound_type(word: &str, parts: &[Value]) -> Result<Type> {
-    Ok(match (word, parts) {
-        ("reference", [class]) => Type::Reference(text(class)?),
-        ("list", [member]) => Type::list(type_from_value(member)?),
-        ("set", [member]) => Type::set(type_from_value(member)?),
-        ("bag", [member]) => Type::bag(type_from_value(member)?),
-        ("map", [key, value]) => Type::map(type_from_value(key)?, type_from_value(value)?),
-        ("struct", fields) => Type::structure(fields.iter().map(struct_field).collect::<Result<Vec<_>>>()?),
-        _ => return Err(damaged(format!("the unknown type {word}"))),
-    })
-}
-
-fn struct_field(value: &Value) -> Result<(Arc<str>, Type)> {
-    match &*list(value)? {
-        [name, r#type] => Ok((text(name)?, type_from_value(r#type)?)),
-        _ => Err(damaged(format!("the struct field {value}"))),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -568,6 +588,9 @@ mod tests {
             not_null: true,
             dropped: false,
             declared_in: Some(ClassId(70)),
+            formerly: vec!["y".into()],
+            inverse: Some("z".into()),
+            on_delete: OnDelete::Cascade,
         };
         let types = [
             Type::Any,
@@ -590,6 +613,11 @@ mod tests {
                 }],
                 result: Type::list(Type::Int),
                 text: "list(n, n)".into(),
+            }],
+            version: 2,
+            history: vec![ClassVersion {
+                version: 2,
+                change: "it changed".into(),
             }],
         };
         assert_eq!(StoredClass::decode(&class.encode().unwrap()).unwrap(), class);

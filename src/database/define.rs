@@ -5,12 +5,13 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 
+use super::class_list::ClassList;
+use super::compare::define;
 use super::handle::Database;
-use crate::catalog::{AttributeDefinition, Class, ClassDefinition, IndexDefinition};
-use crate::error::{Error, Result};
-use crate::object::{Shape, probe};
+use crate::catalog::{Alteration, IndexDefinition};
+use crate::error::Result;
+use crate::object::{Shape, class_name, probe};
 use crate::read::Reader;
-use crate::transaction::Transaction;
 
 /// A class just defined, to hang indexes and a superclass on.
 #[derive(Debug)]
@@ -22,8 +23,47 @@ pub struct Definition {
 impl Definition {
     pub(super) fn of<'de, T: Deserialize<'de>>(database: Database) -> Result<Self> {
         let shape = probe::<T>()?;
-        database.transact(|tx| define(tx, &shape, None))?;
+        database.transact(|tx| define(tx, &shape))?;
         Ok(Definition { database, shape })
+    }
+
+    /// Makes the class a subclass of the class of `S`, which is defined already. Fields of both are one attribute, and
+    /// must be of one type.
+    ///
+    /// ```
+    /// # use olivine::Database;
+    /// # use serde::{Deserialize, Serialize};
+    /// #[derive(Serialize, Deserialize)]
+    /// struct Person { name: String }
+    /// #[derive(Serialize, Deserialize)]
+    /// struct Employee { name: String, salary: i64 }
+    ///
+    /// let db = Database::in_memory()?;
+    /// db.define::<Person>()?;
+    /// db.define::<Employee>()?.extends::<Person>()?;
+    /// db.transact(|tx| tx.insert(&Employee { name: "Ann".into(), salary: 100 }))?;
+    /// assert_eq!(db.snapshot().extent::<Person>()?.count(), 1);
+    /// # Ok::<(), olivine::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Schema`](crate::Error::Schema) where the class of `S` is not defined, or an attribute of both has two
+    /// types.
+    pub fn extends<S: DeserializeOwned>(self) -> Result<Self> {
+        let above = class_name::<S>()?;
+        self.database.transact(|tx| {
+            let catalog = tx.overlay().catalog();
+            let class = catalog.user_class(self.shape.name)?;
+            let target = catalog
+                .class(above)
+                .ok_or_else(|| crate::access::undefined(above))?;
+            if class.id != target.id && catalog.is_a(class.id, target.id) {
+                return Ok(());
+            }
+            let change = Alteration::Extends(Some(above.into()));
+            tx.alter_class(self.shape.name, &change).map(drop)
+        })?;
+        Ok(self)
     }
 
     /// Adds an index on an attribute or a path (`"author.name"`), unless the class has it already.
@@ -61,181 +101,8 @@ impl Definition {
     }
 }
 
-/// One to eight Rust types to define together, as a tuple.
-pub trait ClassList {
-    /// Their shapes.
-    ///
-    /// # Errors
-    /// As [`Database::define`].
-    #[doc(hidden)]
-    fn shapes() -> Result<Vec<Shape>>;
-}
-
-impl<A: DeserializeOwned> ClassList for (A,) {
-    fn shapes() -> Result<Vec<Shape>> {
-        Ok(vec![probe::<A>()?])
-    }
-}
-
-impl<A: DeserializeOwned, B: DeserializeOwned> ClassList for (A, B) {
-    fn shapes() -> Result<Vec<Shape>> {
-        Ok(vec![probe::<A>()?, probe::<B>()?])
-    }
-}
-
-impl<A: DeserializeOwned, B: DeserializeOwned, C: DeserializeOwned> ClassList for (A, B, C) {
-    fn shapes() -> Result<Vec<Shape>> {
-        Ok(vec![probe::<A>()?, probe::<B>()?, probe::<C>()?])
-    }
-}
-
-impl<A: DeserializeOwned, B: DeserializeOwned, C: DeserializeOwned, D: DeserializeOwned> ClassList
-    for (A, B, C, D)
-{
-    fn shapes() -> Result<Vec<Shape>> {
-        Ok(vec![probe::<A>()?, probe::<B>()?, probe::<C>()?, probe::<D>()?])
-    }
-}
-
-impl<A: DeserializeOwned, B: DeserializeOwned, C: DeserializeOwned, D: DeserializeOwned, E: DeserializeOwned>
-    ClassList for (A, B, C, D, E)
-{
-    fn shapes() -> Result<Vec<Shape>> {
-        Ok(vec![
-            probe::<A>()?,
-            probe::<B>()?,
-            probe::<C>()?,
-            probe::<D>()?,
-            probe::<E>()?,
-        ])
-    }
-}
-
-impl<
-    A: DeserializeOwned,
-    B: DeserializeOwned,
-    C: DeserializeOwned,
-    D: DeserializeOwned,
-    E: DeserializeOwned,
-    F: DeserializeOwned,
-> ClassList for (A, B, C, D, E, F)
-{
-    fn shapes() -> Result<Vec<Shape>> {
-        Ok(vec![
-            probe::<A>()?,
-            probe::<B>()?,
-            probe::<C>()?,
-            probe::<D>()?,
-            probe::<E>()?,
-            probe::<F>()?,
-        ])
-    }
-}
-
-impl<
-    A: DeserializeOwned,
-    B: DeserializeOwned,
-    C: DeserializeOwned,
-    D: DeserializeOwned,
-    E: DeserializeOwned,
-    F: DeserializeOwned,
-    G: DeserializeOwned,
-> ClassList for (A, B, C, D, E, F, G)
-{
-    fn shapes() -> Result<Vec<Shape>> {
-        Ok(vec![
-            probe::<A>()?,
-            probe::<B>()?,
-            probe::<C>()?,
-            probe::<D>()?,
-            probe::<E>()?,
-            probe::<F>()?,
-            probe::<G>()?,
-        ])
-    }
-}
-
-impl<
-    A: DeserializeOwned,
-    B: DeserializeOwned,
-    C: DeserializeOwned,
-    D: DeserializeOwned,
-    E: DeserializeOwned,
-    F: DeserializeOwned,
-    G: DeserializeOwned,
-    H: DeserializeOwned,
-> ClassList for (A, B, C, D, E, F, G, H)
-{
-    fn shapes() -> Result<Vec<Shape>> {
-        Ok(vec![
-            probe::<A>()?,
-            probe::<B>()?,
-            probe::<C>()?,
-            probe::<D>()?,
-            probe::<E>()?,
-            probe::<F>()?,
-            probe::<G>()?,
-            probe::<H>()?,
-        ])
-    }
-}
-
+/// Defines the classes of all types of a list in one transaction.
 pub(super) fn define_all<L: ClassList>(database: &Database) -> Result<()> {
     let shapes = L::shapes()?;
-    database.transact(|tx| shapes.iter().try_for_each(|shape| define(tx, shape, None)))
-}
-
-/// Creates the class of a shape, or brings it up to the shape where that is safe.
-fn define(tx: &mut Transaction, shape: &Shape, superclass: Option<&str>) -> Result<()> {
-    match tx.overlay().catalog().class(shape.name).cloned() {
-        None => {
-            let mut definition = ClassDefinition::new(shape.name);
-            definition.superclass = superclass.map(Into::into);
-            definition.attributes = attributes(shape);
-            tx.create_class(&definition)
-        }
-        Some(class) => extend(tx, shape, &class),
-    }
-}
-
-fn attributes(shape: &Shape) -> Vec<AttributeDefinition> {
-    shape
-        .fields
-        .iter()
-        .map(|field| AttributeDefinition::new(field.name, field.r#type.clone()))
-        .collect()
-}
-
-fn extend(tx: &mut Transaction, shape: &Shape, class: &Class) -> Result<()> {
-    let mut differences = Vec::new();
-    let mut missing = Vec::new();
-    for field in &shape.fields {
-        match class.attribute(field.name) {
-            Some(attribute) if attribute.r#type == field.r#type => {}
-            Some(attribute) => differences.push(format!(
-                "{} is {} in the database and {} in the program",
-                field.name, attribute.r#type, field.r#type
-            )),
-            None if field.optional => {
-                missing.push(AttributeDefinition::new(field.name, field.r#type.clone()))
-            }
-            None => differences.push(format!(
-                "{} is new and neither optional nor with a serde default, which existing objects need",
-                field.name
-            )),
-        }
-    }
-    if !differences.is_empty() {
-        let message = format!(
-            "the class {} does not agree with the program: {}",
-            class.name,
-            differences.join("; ")
-        );
-        return Err(Error::Schema(message));
-    }
-    if missing.is_empty() {
-        Ok(())
-    } else {
-        tx.add_attributes(&class.name, &missing)
-    }
+    database.transact(|tx| shapes.iter().try_for_each(|shape| define(tx, shape)))
 }

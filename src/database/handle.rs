@@ -7,9 +7,10 @@ use std::time::Duration;
 
 use serde::Deserialize;
 
-use super::define::{ClassList, Definition};
+use super::class_list::ClassList;
+use super::define::Definition;
 use super::statistics::Statistics;
-use crate::catalog::{ClassDefinition, IndexDefinition};
+use crate::catalog::{Alteration, ClassDefinition, ClassVersion, IndexDefinition};
 use crate::error::{Error, Result};
 use crate::files::Disk;
 use crate::index::IndexStorage;
@@ -20,7 +21,7 @@ use crate::maintain::{
 use crate::object::{CommitNumber, Timestamp};
 use crate::read::Reader;
 use crate::snapshot::Snapshot;
-use crate::transaction::{Transaction, TransactionOptions};
+use crate::transaction::{AlterationReport, Transaction, TransactionOptions};
 
 /// An open database. Cheap to clone; all clones are one database, closed when the last of them, of its snapshots and
 /// of its transactions is gone.
@@ -160,7 +161,11 @@ impl Database {
 
     /// Defines the class that the struct `T` describes: name and attributes come from its serde data model.
     ///
-    /// Where the class exists, attributes that are new and optional are added, and everything else must agree.
+    /// Where the class exists, it is compared with `T`, and what is safe is done at once: attributes that are new and
+    /// optional (or have a serde default) are added, an int becomes a float or a decimal where the program has one, an
+    /// attribute that the program has as an `Option` may be nil. The order of fields means nothing. Attributes that `T`
+    /// does not have stay, and keep their values when `T` is written. Everything else is refused, each difference with
+    /// the statement that would do away with it.
     ///
     /// # Errors
     /// [`Error::Schema`] where `T` cannot be a class or does not agree with the one that exists.
@@ -183,6 +188,31 @@ impl Database {
     /// [`Error::Schema`] where it exists already or its definition does not fit.
     pub fn define_class(&self, definition: ClassDefinition) -> Result<()> {
         self.transact(|tx| tx.create_class(&definition))
+    }
+
+    /// Changes a class in a transaction of its own, as [`Transaction::alter_class`] does.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn alter_class(&self, class: &str, alteration: &Alteration) -> Result<AlterationReport> {
+        self.transact(|tx| tx.alter_class(class, alteration))
+    }
+
+    /// What a change of a class would do to its objects, without doing it.
+    ///
+    /// # Errors
+    /// As [`Transaction::check_alteration`].
+    pub fn check_alteration(&self, class: &str, alteration: &Alteration) -> Result<AlterationReport> {
+        self.begin()?.check_alteration(class, alteration)
+    }
+
+    /// The versions of a class and what changed with each, oldest first; the first version is not among them.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] where there is no such class.
+    pub fn class_versions(&self, class: &str) -> Result<Vec<ClassVersion>> {
+        let view = self.instance.pipeline().view();
+        Ok(view.catalog().user_class(class)?.stored.history.clone())
     }
 
     /// Creates an index on a class; over existing objects it is built before this returns.

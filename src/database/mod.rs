@@ -1,10 +1,13 @@
 //! Databases: defining classes, and the way to snapshots and transactions.
 
+mod class_list;
+mod compare;
 mod define;
 mod handle;
 mod statistics;
 
 pub use crate::instance::Options;
-pub use define::{ClassList, Definition};
+pub use class_list::ClassList;
+pub use define::Definition;
 pub use handle::{Database, MAX_RUNS};
 pub use statistics::Statistics;

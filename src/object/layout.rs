@@ -19,6 +19,8 @@ pub struct Layout {
     pub name: Arc<str>,
     /// All slots, inherited ones included.
     pub slots: Vec<Slot>,
+    /// Former names of attributes, with their slots; programs that know an older struct go on using them.
+    pub formerly: Vec<(Arc<str>, usize)>,
 }
 
 /// One attribute of a [`Layout`].
@@ -37,10 +39,19 @@ pub struct Slot {
 }
 
 impl Layout {
-    /// The slot number of the attribute `name`.
+    /// The slot number of the attribute that is, or else was, called `name`.
     pub fn slot(&self, name: &str) -> Option<usize> {
         self.slots
             .iter()
             .position(|slot| !slot.dropped && &*slot.name == name)
+            .or_else(|| self.former_slot(name))
+    }
+
+    /// The slot number of the attribute that was last called `name` before it was renamed.
+    pub fn former_slot(&self, name: &str) -> Option<usize> {
+        self.formerly
+            .iter()
+            .rfind(|(former, _)| **former == *name)
+            .map(|(_, slot)| *slot)
     }
 }

@@ -4,6 +4,7 @@
 pub(crate) mod arbitrary_tests;
 pub mod codec;
 mod coerce;
+mod convert;
 mod dynamic;
 mod from;
 mod layout;
@@ -29,6 +30,7 @@ pub use codec::{
     encode_body, read_all, read_slot, references, rewrite,
 };
 pub use coerce::coerce;
+pub use convert::convert;
 pub use dynamic::Object;
 pub use layout::{Layout, Slot};
 pub use members::{Entries, Fields, Members};

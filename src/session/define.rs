@@ -120,6 +120,8 @@ impl Defining<'_> {
             r#type: attribute.r#type.r#type.clone(),
             not_null: attribute.not_null,
             default,
+            inverse: None,
+            on_delete: crate::catalog::OnDelete::Leave,
         })
     }
 

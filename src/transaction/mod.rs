@@ -1,5 +1,6 @@
 //! Transactions: one snapshot, and the writes made on top of it.
 
+mod alter;
 mod handle;
 mod overlay;
 mod reading;
@@ -8,4 +9,5 @@ mod schema;
 mod typed;
 mod undo;
 
+pub use alter::AlterationReport;
 pub use handle::{Transaction, TransactionOptions};

@@ -163,7 +163,7 @@ impl Transaction {
         }
     }
 
-    fn change_schema(&mut self, changes: Vec<SchemaChange>) -> Result<()> {
+    pub(super) fn change_schema(&mut self, changes: Vec<SchemaChange>) -> Result<()> {
         let own = CommitNumber(self.overlay().commit().0.saturating_add(1));
         let as_write = |change: &SchemaChange| match change {
             SchemaChange::Create(oid, body) => (*oid, Some(body.clone()), true),

@@ -23,6 +23,7 @@ fn layout(slots: Vec<Slot>) -> Layout {
         class: ClassId(64),
         name: "Person".into(),
         slots,
+        formerly: Vec::new(),
     }
 }
 

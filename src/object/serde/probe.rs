@@ -36,6 +36,8 @@ pub struct Field {
     pub r#type: Type,
     /// Whether it may be nil or absent: an `Option`, or a field with a serde default.
     pub optional: bool,
+    /// Whether it may be nil: an `Option`.
+    pub nilable: bool,
 }
 
 /// What a type asked for at one place.
@@ -78,6 +80,7 @@ pub fn probe<'de, T: Deserialize<'de>>() -> Result<Shape> {
             name: field,
             r#type,
             optional,
+            nilable,
         });
     }
     Ok(shape)

@@ -2,12 +2,14 @@
 
 use std::slice;
 
+use rust_decimal::prelude::ToPrimitive;
 use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
 use super::super::codec::{
     decode, decode_float, decode_int, decode_reference, decode_string, stored_references, text,
 };
+use super::super::number;
 use super::super::oid::Oid;
 use super::super::types::Type;
 use super::super::value_ref::ValueRef;
@@ -36,18 +38,45 @@ impl<'a> StoredDeserializer<'a> {
     }
 
     #[inline]
-    fn visit_number<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+    fn visit_int<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
         if matches!(self.r#type, Type::Int)
             && let Some(value) = decode_int(self.bytes)?
         {
             return visitor.visit_i64(value);
         }
+        self.visit_as_int(visitor)
+    }
+
+    /// A program with an older, narrower number reads a wider one where the value fits.
+    fn visit_as_int<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        let value = self.value()?;
+        let whole = match value.0 {
+            ValueRef::Float(float) if *self.r#type == Type::Float => number::float_to_int(float),
+            ValueRef::Decimal(decimal) if *self.r#type == Type::Decimal && decimal.is_integer() => {
+                decimal.to_i64()
+            }
+            _ => None,
+        };
+        match whole {
+            Some(whole) => visitor.visit_i64(whole),
+            None => value.deserialize_any(visitor),
+        }
+    }
+
+    #[inline]
+    fn visit_float<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
         if matches!(self.r#type, Type::Float)
             && let Some(value) = decode_float(self.bytes)?
         {
             return visitor.visit_f64(value);
         }
-        self.value()?.deserialize_any(visitor)
+        let value = self.value()?;
+        match value.0 {
+            ValueRef::Decimal(decimal) if *self.r#type == Type::Decimal => {
+                visitor.visit_f64(number::decimal_to_float(decimal))
+            }
+            _ => value.deserialize_any(visitor),
+        }
     }
 
     fn value(self) -> Result<ValueDeserializer<'a>, Failure> {
@@ -73,28 +102,53 @@ impl<'a> Deserializer<'a> for StoredDeserializer<'a> {
     }
 
     #[inline]
+    fn deserialize_i8<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        self.visit_int(visitor)
+    }
+
+    #[inline]
+    fn deserialize_i16<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        self.visit_int(visitor)
+    }
+
+    #[inline]
+    fn deserialize_u8<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        self.visit_int(visitor)
+    }
+
+    #[inline]
+    fn deserialize_u16<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        self.visit_int(visitor)
+    }
+
+    #[inline]
+    fn deserialize_f32<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        self.visit_float(visitor)
+    }
+
+    #[inline]
     fn deserialize_i32<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
-        self.visit_number(visitor)
+        self.visit_int(visitor)
     }
 
     #[inline]
     fn deserialize_i64<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
-        self.visit_number(visitor)
+        self.visit_int(visitor)
     }
 
     #[inline]
     fn deserialize_u32<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
-        self.visit_number(visitor)
+        self.visit_int(visitor)
     }
 
     #[inline]
     fn deserialize_u64<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
-        self.visit_number(visitor)
+        self.visit_int(visitor)
     }
 
     #[inline]
     fn deserialize_f64<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
-        self.visit_number(visitor)
+        self.visit_float(visitor)
     }
 
     #[inline]
@@ -157,7 +211,7 @@ impl<'a> Deserializer<'a> for StoredDeserializer<'a> {
 
     forward_to_deserialize_any! {
         <V: Visitor<'a>>
-        bool i8 i16 i128 u8 u16 u128 f32 char unit unit_struct tuple tuple_struct map struct identifier
+        bool i128 u128 char unit unit_struct tuple tuple_struct map struct identifier
     }
 }
 

@@ -99,6 +99,7 @@ fn layout<T: DeserializeOwned>() -> Layout {
         class: ClassId(64),
         name: shape.name.into(),
         slots: shape.fields.into_iter().map(slot).collect(),
+        formerly: Vec::new(),
     }
 }
 

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use super::{Parameters, bind_statement};
-use crate::catalog::{Attribute, Catalog, Class, Component, Index, IndexId, IndexKind, Name, StoredClass};
+use crate::catalog::{
+    Attribute, Catalog, Class, Component, Index, IndexId, IndexKind, Name, OnDelete, StoredClass,
+};
 use crate::error::QueryError;
 use crate::object::{ClassId, Layout, Oid, Slot, Type, Value};
 use crate::query::parser::parse_statement;
@@ -115,6 +117,8 @@ fn add_class(
         default: Value::Nil,
         declared_in: id,
         slot,
+        inverse: None,
+        on_delete: OnDelete::Leave,
     };
     let attributes: Vec<Attribute> = attributes.iter().enumerate().map(attribute).collect();
     let slots = attributes.iter().map(|attribute| Slot {
@@ -128,13 +132,9 @@ fn add_class(
         class: id,
         name: name.into(),
         slots: slots.collect(),
+        formerly: Vec::new(),
     };
-    let stored = StoredClass {
-        name: name.into(),
-        superclass,
-        slots: Vec::new(),
-        methods: Vec::new(),
-    };
+    let stored = StoredClass::new(name.into(), superclass, Vec::new());
     let class = Class {
         id,
         name: name.into(),

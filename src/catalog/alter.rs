@@ -1,0 +1,325 @@
+//! Changes of classes that have objects: what each means for the slots of every class it touches.
+//!
+//! # How a class lives on
+//!
+//! Slots are only ever appended, so a body written by any earlier version of a class can be read by the newest: what is
+//! past its count takes the slot's default, a dropped attribute leaves a hole, a retyped one gets a new slot (and all
+//! bodies are written anew in the same commit). A renamed attribute keeps its slot, and its former names go on finding
+//! it, so programs that know the older struct keep reading and writing it. Every change of a class counts its version
+//! up and leaves a sentence in its history.
+//!
+//! An attribute belongs to the class that declares it; every class below has a slot of its own for it. So each change
+//! touches a whole family, and is one write for each class of it.
+
+use std::sync::Arc;
+
+use super::define::SchemaChange;
+use super::definition::{AttributeDefinition, check_name};
+use super::schema::{Attribute, Catalog, Class, Component, Index};
+use super::stored::{ClassVersion, StoredClass, StoredIndex, StoredSlot};
+use crate::error::{Error, Result};
+use crate::object::{ClassId, Type, Value};
+
+/// A change of a class that exists, for [`Transaction::alter_class`](crate::Transaction::alter_class).
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Alteration {
+    /// Adds an attribute; existing objects take its default.
+    Add(AttributeDefinition),
+    /// Drops an attribute. Its values are gone for readers of the new version.
+    Drop(Arc<str>),
+    /// Renames an attribute. Its former names go on finding it.
+    Rename {
+        /// Its name.
+        from: Arc<str>,
+        /// Its new name.
+        to: Arc<str>,
+    },
+    /// Gives an attribute another type and converts every value.
+    Retype {
+        /// The attribute.
+        attribute: Arc<str>,
+        /// Its new type.
+        r#type: Type,
+        /// An expression in OQL over the object (its attributes by name, the object itself as `this`) that gives the
+        /// new value; `None`: the value itself, converted where nothing is lost by it.
+        using: Option<Arc<str>>,
+    },
+    /// Lets an attribute be nil.
+    Relax(Arc<str>),
+    /// Makes a class above or below the one that declares an attribute.
+    Move {
+        /// The attribute.
+        attribute: Arc<str>,
+        /// A superclass (all its other subclasses get the attribute), or a subclass (all others lose it, which is
+        /// refused where one has a value).
+        to: Arc<str>,
+    },
+    /// Renames the class.
+    RenameClass(Arc<str>),
+    /// Makes it a subclass of another class, or of none. Attributes inherited so far become its own.
+    Extends(Option<Arc<str>>),
+}
+
+/// Whether a class has no objects.
+pub type Empty<'a> = &'a dyn Fn(ClassId) -> bool;
+
+impl Catalog {
+    /// The attribute `name` of `class`, which must declare it itself.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] where there is none, or a class above declares it.
+    pub fn declared<'c>(&self, class: &'c Class, name: &str) -> Result<&'c Attribute> {
+        let attribute = class
+            .attribute(name)
+            .ok_or_else(|| Error::Schema(format!("{} has no attribute {name}", class.name)))?;
+        if attribute.declared_in != class.id {
+            let above = self.class_by_id(attribute.declared_in)?;
+            return Err(Error::Schema(format!(
+                "{}.{} is declared in {}; alter that class",
+                class.name, attribute.name, above.name
+            )));
+        }
+        Ok(attribute)
+    }
+
+    /// The new version of a class after `edit`.
+    pub(super) fn edit(
+        class: &Class,
+        change: &str,
+        edit: impl FnOnce(&mut StoredClass) -> Result<()>,
+    ) -> Result<Option<SchemaChange>> {
+        let Some(object) = class.object else {
+            return Ok(None);
+        };
+        let mut stored = StoredClass::clone(&class.stored);
+        edit(&mut stored)?;
+        stored.version = stored.version.saturating_add(1);
+        stored.history.push(ClassVersion {
+            version: stored.version,
+            change: change.into(),
+        });
+        Ok(Some(SchemaChange::Update(object, stored.encode()?)))
+    }
+
+    /// Edits the slot of one attribute in `class` and everything below.
+    fn edit_slots(
+        &self,
+        class: &Class,
+        attribute: &str,
+        change: &str,
+        edit: &dyn Fn(&mut StoredClass, usize),
+    ) -> Result<Vec<SchemaChange>> {
+        let mut changes = Vec::new();
+        for id in &class.family {
+            let member = self.class_by_id(*id)?;
+            let Some(slot) = member.attribute(attribute).map(|attribute| attribute.slot) else {
+                continue;
+            };
+            changes.extend(Self::edit(member, change, |stored| {
+                edit(stored, slot);
+                Ok(())
+            })?);
+        }
+        Ok(changes)
+    }
+
+    /// The indexes that have an attribute in one of their paths.
+    pub fn indexes_on(&self, class: &Class, attribute: &Attribute) -> Vec<&Arc<Index>> {
+        let is_it = |at: &Class, step: &str| {
+            at.attribute(step)
+                .is_some_and(|found| found.declared_in == class.id && found.name == attribute.name)
+        };
+        let mut found: Vec<_> = self
+            .indexes
+            .values()
+            .filter(|index| {
+                let on_path = |component: &Component| {
+                    let steps = self.steps(index, &component.path);
+                    steps.into_iter().any(|(at, step)| is_it(at, step))
+                };
+                index.components.iter().any(on_path)
+            })
+            .collect();
+        found.sort_by_key(|index| index.id);
+        found
+    }
+
+    /// The steps of an index path, each with the class it is taken from.
+    fn steps<'c>(&'c self, index: &Index, path: &'c [Arc<str>]) -> Vec<(&'c Arc<Class>, &'c Arc<str>)> {
+        let mut steps = Vec::new();
+        let mut at = self.classes.get(&index.class);
+        for step in path {
+            let Some(class) = at else { break };
+            steps.push((class, step));
+            at = class
+                .attribute(step)
+                .and_then(|attribute| self.step_target(class, step, &attribute.r#type).ok());
+        }
+        steps
+    }
+
+    /// The writes that drop an attribute.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] while an index is on it.
+    pub fn drop_attribute(&self, class: &Class, name: &str) -> Result<Vec<SchemaChange>> {
+        let attribute = self.declared(class, name)?;
+        self.refuse_inverse(class, attribute)?;
+        if let Some(index) = self.indexes_on(class, attribute).first() {
+            return Err(Error::Schema(format!(
+                "the index {} is on {}.{name}; drop it first",
+                index.name, class.name
+            )));
+        }
+        let change = format!("attribute {}.{name} dropped", class.name);
+        self.edit_slots(class, name, &change, &|stored, slot| {
+            if let Some(slot) = stored.slots.get_mut(slot) {
+                slot.dropped = true;
+            }
+        })
+    }
+
+    fn refuse_inverse(&self, class: &Class, attribute: &Attribute) -> Result<()> {
+        match &attribute.inverse {
+            Some(inverse) => Err(Error::Schema(format!(
+                "{}.{} is one side of a relationship with {inverse}, which has no other side without it",
+                class.name, attribute.name
+            ))),
+            None => Ok(()),
+        }
+    }
+
+    /// The writes that rename an attribute, in the class, below it, and in the paths of indexes.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] where the new name is taken.
+    pub fn rename_attribute(&self, class: &Class, from: &str, to: &Arc<str>) -> Result<Vec<SchemaChange>> {
+        check_name("attribute", to)?;
+        let attribute = self.declared(class, from)?;
+        self.refuse_inverse(class, attribute)?;
+        let from = attribute.name.clone();
+        for id in &class.family {
+            let member = self.class_by_id(*id)?;
+            if member.attributes.iter().any(|other| other.name == *to) {
+                return Err(Error::Schema(format!(
+                    "{} has an attribute {to} already",
+                    member.name
+                )));
+            }
+        }
+        let change = format!("attribute {}.{from} renamed to {to}", class.name);
+        let mut changes = self.edit_slots(class, &from, &change, &|stored, slot| {
+            if let Some(slot) = stored.slots.get_mut(slot) {
+                slot.formerly.retain(|name| name != to);
+                slot.formerly.push(std::mem::replace(&mut slot.name, to.clone()));
+            }
+        })?;
+        for index in self.indexes_on(class, attribute) {
+            let renamed = |component: &Component| {
+                let steps = self.steps(index, &component.path).into_iter();
+                let path = steps.map(|(at, step)| match at.attribute(step) {
+                    Some(found) if found.declared_in == class.id && found.name == from => to.clone(),
+                    _ => step.clone(),
+                });
+                Component {
+                    path: path.collect(),
+                    descending: component.descending,
+                }
+            };
+            let mut stored = StoredIndex::of(index);
+            stored.components = index.components.iter().map(renamed).collect();
+            changes.push(SchemaChange::Update(index.object, stored.encode()?));
+        }
+        Ok(changes)
+    }
+
+    /// The writes that give an attribute another type, in a slot of its own; values are for the caller to write.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] where there is no such attribute.
+    pub fn retype_attribute(
+        &self,
+        class: &Class,
+        name: &str,
+        r#type: &Type,
+        default: &Value,
+    ) -> Result<Vec<SchemaChange>> {
+        let attribute = self.declared(class, name)?;
+        self.refuse_inverse(class, attribute)?;
+        let change = format!(
+            "attribute {}.{} retyped from {} to {type}",
+            class.name, attribute.name, attribute.r#type
+        );
+        self.edit_slots(class, name, &change, &|stored, number| {
+            let Some(old) = stored.slots.get_mut(number) else {
+                return;
+            };
+            let new = StoredSlot {
+                r#type: r#type.clone(),
+                default: default.clone(),
+                ..old.clone()
+            };
+            old.dropped = true;
+            stored.slots.push(new);
+        })
+    }
+
+    /// The writes that let an attribute be nil.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] where there is no such attribute.
+    pub fn relax_attribute(&self, class: &Class, name: &str) -> Result<Vec<SchemaChange>> {
+        let attribute = self.declared(class, name)?;
+        let change = format!("attribute {}.{} may be nil", class.name, attribute.name);
+        self.edit_slots(class, name, &change, &|stored, slot| {
+            if let Some(slot) = stored.slots.get_mut(slot) {
+                slot.not_null = false;
+            }
+        })
+    }
+
+    /// The writes that rename a class, everywhere its name stands in a type.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] where the name is taken.
+    pub fn rename_class(&self, class: &Class, to: &Arc<str>) -> Result<Vec<SchemaChange>> {
+        check_name("class", to)?;
+        self.check_free(to)?;
+        let from = &class.name;
+        let change = format!("class {from} renamed to {to}");
+        let mut changes = Vec::new();
+        for other in self.classes.values().filter(|other| !other.id.is_system()) {
+            let mentions = |slot: &StoredSlot| renamed_type(&slot.r#type, from, to) != slot.r#type;
+            if other.id != class.id && !other.stored.slots.iter().any(mentions) {
+                continue;
+            }
+            changes.extend(Self::edit(other, &change, |stored| {
+                if other.id == class.id {
+                    stored.name = to.clone();
+                }
+                for slot in &mut stored.slots {
+                    slot.r#type = renamed_type(&slot.r#type, from, to);
+                }
+                Ok(())
+            })?);
+        }
+        Ok(changes)
+    }
+}
+
+fn renamed_type(r#type: &Type, from: &str, to: &Arc<str>) -> Type {
+    let inside = |r#type: &Type| Box::new(renamed_type(r#type, from, to));
+    match r#type {
+        Type::Reference(class) if **class == *from => Type::Reference(to.clone()),
+        Type::List(member) => Type::List(inside(member)),
+        Type::Set(member) => Type::Set(inside(member)),
+        Type::Bag(member) => Type::Bag(inside(member)),
+        Type::Map(key, value) => Type::Map(inside(key), inside(value)),
+        Type::Struct(fields) => {
+            let renamed = |(name, field): &(Arc<str>, Type)| (name.clone(), renamed_type(field, from, to));
+            Type::Struct(fields.iter().map(renamed).collect())
+        }
+        other => other.clone(),
+    }
+}
