@@ -133,8 +133,9 @@ impl Defining<'_> {
     fn alter_class(&self, alter: &ast::AlterClass, tx: &mut Transaction) -> Result<Outcome> {
         let class = &alter.class;
         known_class(tx.overlay().catalog(), class)?;
-        let ClassChange::Add(attribute) = &alter.change else {
-            return Err(unsupported(self.statement, "this change of a class").into());
+        let attribute = match &alter.change {
+            ClassChange::Add(attribute) => attribute,
+            change => return super::alter::alter_class(class, change, tx),
         };
         self.check_attribute(attribute)?;
         let definition = self.attribute(attribute, tx)?;
@@ -242,7 +243,7 @@ pub(super) fn at(error: Error, span: Span) -> Error {
     }
 }
 
-fn unsupported_at(span: Span, what: &str) -> QueryError {
+pub(super) fn unsupported_at(span: Span, what: &str) -> QueryError {
     let message = format!("{what} is valid, but not supported in this version");
     QueryError::new(QueryErrorCode::Unsupported, span, message)
 }

@@ -1,5 +1,6 @@
 //! Sessions: run statements of text, one after the other, and hold the open transaction between them.
 
+mod alter;
 mod answer;
 mod change;
 mod define;

@@ -198,10 +198,22 @@ impl Printer {
                 self.word_and_name(" rename attribute ", from);
                 self.word_and_name(" to ", to);
             }
-            ClassChange::Retype { attribute, r#type } => {
+            ClassChange::Retype {
+                attribute,
+                r#type,
+                using,
+            } => {
                 self.word_and_name(" retype attribute ", attribute);
                 self.push(" to ");
                 self.r#type(&r#type.r#type);
+                if let Some(using) = using {
+                    self.push(" using ");
+                    self.expression(using);
+                }
+            }
+            ClassChange::Move { attribute, to } => {
+                self.word_and_name(" move attribute ", attribute);
+                self.word_and_name(" to ", to);
             }
             ClassChange::RenameClass(name) => self.word_and_name(" rename to ", name),
             ClassChange::Extends(class) => self.word_and_name(" extends ", class),

@@ -225,12 +225,21 @@ pub enum ClassChange {
         /// Its new name.
         to: Name,
     },
-    /// `retype attribute a to type`
+    /// `retype attribute a to type using e`
     Retype {
         /// The attribute.
         attribute: Name,
         /// Its new type.
         r#type: TypeName,
+        /// The new value, over the object's attributes.
+        using: Option<Box<Expr>>,
+    },
+    /// `move attribute a to D`
+    Move {
+        /// The attribute.
+        attribute: Name,
+        /// A class above or below.
+        to: Name,
     },
     /// `rename to D`
     RenameClass(Name),

@@ -11,7 +11,7 @@ use super::query::{direction, query};
 use super::types::type_name;
 use crate::error::{QueryError, QueryErrorCode};
 use crate::query::ast::{
-    AlterClass, AttributeDefinition, ClassChange, ClassDefinition, CreateClass, CreateIndex, Define,
+    AlterClass, AttributeDefinition, ClassChange, ClassDefinition, CreateClass, CreateIndex, Define, Expr,
     IndexComponent, IndexKind, MethodDefinition, Name, OnDelete, ParameterDefinition, StatementKind,
 };
 use crate::query::token::TokenKind;
@@ -227,7 +227,7 @@ pub(super) fn parameter_definition(input: Input<'_>) -> Parsed<'_, ParameterDefi
 }
 
 const ALTER: &str = "write `alter class C add attribute a: type`, `drop attribute a`, `rename attribute a to b`, \
-                     `retype attribute a to type`, `rename to D` or `extends B`";
+                     `retype attribute a to type`, `move attribute a to D`, `rename to D` or `extends B`";
 
 /// ```ebnf
 /// alter = "alter" "class" class_name class_change ;
@@ -240,8 +240,8 @@ pub(super) fn alter(input: Input<'_>) -> Parsed<'_, StatementKind> {
 
 /// ```ebnf
 /// class_change = "add" "attribute" attribute | "drop" "attribute" name | "rename" "attribute" name "to" name
-///              | "retype" "attribute" name ( "to" | ":" ) type_name | "rename" "to" class_name
-///              | "extends" class_name ;
+///              | "retype" "attribute" name ( "to" | ":" ) type_name [ "using" expression ]
+///              | "move" "attribute" name "to" class_name | "rename" "to" class_name | "extends" class_name ;
 /// ```
 pub(super) fn class_change(input: Input<'_>) -> Parsed<'_, ClassChange> {
     if input.is_word("rename") && input.ahead(1).is_word("to") {
@@ -259,12 +259,30 @@ pub(super) fn class_change(input: Input<'_>) -> Parsed<'_, ClassChange> {
             .map(|(_, (_, from, _, to))| ClassChange::Rename { from, to }),
         (
             word("retype"),
-            cut(ALTER, (word("attribute"), name, to_or_colon, type_name)),
+            cut(ALTER, (word("attribute"), name, to_or_colon, type_name, using)),
         )
-            .map(|(_, (_, attribute, (), r#type))| ClassChange::Retype { attribute, r#type }),
+            .map(|(_, (_, attribute, (), r#type, using))| ClassChange::Retype {
+                attribute,
+                r#type,
+                using,
+            }),
+        (
+            word("move"),
+            cut(ALTER, (word("attribute"), name, word("to"), class_name)),
+        )
+            .map(|(_, (_, attribute, _, to))| ClassChange::Move { attribute, to }),
         (word("extends"), cut(ALTER, class_name)).map(|(_, class)| ClassChange::Extends(class)),
     ))
     .parse(input)
+}
+
+/// The expression that gives the new values, if there is one.
+fn using(input: Input<'_>) -> Parsed<'_, Option<Box<Expr>>> {
+    if !input.is_word("using") {
+        return Ok((input, None));
+    }
+    let (input, value) = expression(input.ahead(1))?;
+    Ok((input, Some(Box::new(value))))
 }
 
 fn to_or_colon(input: Input<'_>) -> Parsed<'_, ()> {

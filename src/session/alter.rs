@@ -1,0 +1,80 @@
+//! `alter class`, but for `add attribute`.
+
+use super::answer::Outcome;
+use super::define::{at, done, unsupported_at};
+use crate::catalog::Alteration;
+use crate::error::{Result, Span};
+use crate::query::ast::{ClassChange, Name};
+use crate::transaction::Transaction;
+
+/// Changes a class that exists.
+pub(super) fn alter_class(class: &Name, change: &ClassChange, tx: &mut Transaction) -> Result<Outcome> {
+    let Some((alteration, span, sentence)) = alteration(class, change) else {
+        return Err(unsupported_at(class.span, "this change of a class").into());
+    };
+    let report = tx
+        .alter_class(&class.text, &alteration)
+        .map_err(|error| at(error, span))?;
+    Ok(done(match report.objects {
+        0 => sentence,
+        1 => format!("{sentence}, 1 object converted"),
+        objects => format!("{sentence}, {objects} objects converted"),
+    }))
+}
+
+/// What a change asks for, the place in the text that an error is about, and the sentence once it is done.
+fn alteration(class: &Name, change: &ClassChange) -> Option<(Alteration, Span, String)> {
+    Some(match change {
+        ClassChange::Add(_) => return None,
+        ClassChange::Drop(name) => (
+            Alteration::Drop(name.text.clone()),
+            name.span,
+            format!("attribute {} dropped from {}", name.text, class.text),
+        ),
+        ClassChange::Rename { from, to } => (
+            Alteration::Rename {
+                from: from.text.clone(),
+                to: to.text.clone(),
+            },
+            from.span,
+            format!("attribute {} of {} renamed to {}", from.text, class.text, to.text),
+        ),
+        ClassChange::Retype {
+            attribute,
+            r#type,
+            using,
+        } => (
+            Alteration::Retype {
+                attribute: attribute.text.clone(),
+                r#type: r#type.r#type.clone(),
+                using: using.as_ref().map(|using| using.to_string().into()),
+            },
+            attribute.span,
+            format!(
+                "attribute {} of {} retyped to {}",
+                attribute.text, class.text, r#type.r#type
+            ),
+        ),
+        ClassChange::Move { attribute, to } => (
+            Alteration::Move {
+                attribute: attribute.text.clone(),
+                to: to.text.clone(),
+            },
+            attribute.span,
+            format!(
+                "attribute {} of {} moved to {}",
+                attribute.text, class.text, to.text
+            ),
+        ),
+        ClassChange::RenameClass(to) => (
+            Alteration::RenameClass(to.text.clone()),
+            to.span,
+            format!("class {} renamed to {}", class.text, to.text),
+        ),
+        ClassChange::Extends(above) => (
+            Alteration::Extends(Some(above.text.clone())),
+            above.span,
+            format!("class {} extends {}", class.text, above.text),
+        ),
+    })
+}
