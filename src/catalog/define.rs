@@ -619,13 +619,8 @@ pub fn visit_references(r#type: &Type, visit: &mut dyn FnMut(&str)) {
 /// The body of the catalog object of an index.
 fn stored_index(index: &Index, ready: bool) -> Result<Vec<u8>> {
     let stored = StoredIndex {
-        name: index.name.clone(),
-        class: index.class,
-        kind: index.kind,
-        components: index.components.clone(),
-        steps: index.steps.clone(),
         ready,
-        ordered: index.ordered,
+        ..StoredIndex::of(index)
     };
     stored.encode()
 }
