@@ -75,6 +75,7 @@ impl Transaction {
     /// says how many, and names the first. Nothing is changed then.
     pub fn alter_class(&mut self, class: &str, alteration: &Alteration) -> Result<AlterationReport> {
         let class = self.overlay().catalog().user_class(class)?.clone();
+        self.refuse_snapshot_isolation(alteration)?;
         let (report, converted) = self.examine(&class, alteration)?;
         if report.failures > 0 {
             return Err(Error::Schema(format!(
@@ -96,6 +97,20 @@ impl Transaction {
     pub fn check_alteration(&self, class: &str, alteration: &Alteration) -> Result<AlterationReport> {
         let class = self.overlay().catalog().user_class(class)?.clone();
         Ok(self.examine(&class, alteration)?.0)
+    }
+
+    /// A change that looks at every object must conflict with whoever adds one meanwhile.
+    fn refuse_snapshot_isolation(&self, alteration: &Alteration) -> Result<()> {
+        let looks = matches!(
+            alteration,
+            Alteration::Retype { .. } | Alteration::Move { .. } | Alteration::Extends(_)
+        );
+        match looks && !self.is_serializable() {
+            true => Err(Error::Argument(
+                "this change of a class looks at every object and needs a serializable transaction".into(),
+            )),
+            false => Ok(()),
+        }
     }
 
     /// Works out the new values of all objects, and which objects have none.

@@ -437,8 +437,13 @@ impl Transaction {
         missing(self.overlay.catalog(), oid)
     }
 
+    /// Whether what it reads is compared at commit.
+    pub(super) fn is_serializable(&self) -> bool {
+        self.reads.is_some()
+    }
+
     #[inline]
-    fn note_object(&self, oid: Oid) {
+    pub(super) fn note_object(&self, oid: Oid) {
         if let Some(reads) = &self.reads {
             note_object(&self.overlay, reads, oid, Depth::Whole);
         }
