@@ -20,7 +20,7 @@ use super::encode::{Versions, encode_frame};
 use super::footer::{BlockSums, Footer, Tally};
 use super::frame::{COMMITS, Chain, FRAME_HEADER, FrameHeader, RESERVATION, encode_reservation};
 use super::object_heap::CommitEntry;
-use super::plan::{FramePlan, plan_frames};
+use super::plan::{FRAME_TARGET, FramePlan, plan_frames};
 use super::position::{Location, LogPosition};
 use super::segment::{HEAP_DIRECTORY, SEGMENT_HEADER, Segment, footer_room, segment_path};
 use super::segments::SegmentDirectory;
@@ -31,6 +31,8 @@ use crate::object::Oid;
 /// The first segment's size; each has twice that of the one before, up to 64 MiB.
 const FIRST_SEGMENT: u32 = 1 << 20;
 const DOUBLINGS: u32 = 6;
+/// Segments of this size and more are followed by one made ahead.
+const PREPARED_FROM: u32 = 8 << 20;
 const CLOSED: &str = "the database is closed";
 
 /// The log of segments, open for writing.
@@ -420,6 +422,30 @@ impl Log {
             self.disk.sync_directory(std::path::Path::new(HEAP_DIRECTORY))?;
         }
         Ok(())
+    }
+
+    /// Makes the next segment while the active one still has room, so that no committer waits for it. A failure is
+    /// left to the committer who needs the room.
+    pub(super) fn prepare(&self) {
+        if self.check_writable().is_err() {
+            return;
+        }
+        let Some(mut writer) = self.writer.try_lock() else {
+            return;
+        };
+        let wanted = writer.active.as_ref().is_some_and(|active| {
+            let capacity = active.segment.capacity();
+            capacity >= PREPARED_FROM && active.offset > capacity / 4
+        });
+        if !wanted || !writer.spare.is_empty() {
+            return;
+        }
+        let Ok(segment) = self.make_segment(&mut writer, FRAME_TARGET) else {
+            return;
+        };
+        writer.spare.push_back(segment.clone());
+        drop(writer);
+        segment.warm();
     }
 
     /// Removes the segments that were made ahead and not used.

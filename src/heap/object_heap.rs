@@ -383,6 +383,11 @@ impl Heap {
         self.log.end()
     }
 
+    /// Makes room in the log ahead of those who write; to be called now and then by a thread of its own.
+    pub fn prepare(&self) {
+        self.log.prepare();
+    }
+
     /// Whether table changes or the log since the last checkpoint ask for one.
     pub fn needs_checkpoint(&self) -> bool {
         self.log.check_writable().is_ok()

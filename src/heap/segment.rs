@@ -193,6 +193,11 @@ impl Segment {
         })
     }
 
+    /// Brings the pages of a segment that was just created into memory.
+    pub(super) fn warm(&self) {
+        self.map.warm();
+    }
+
     /// The bytes that hold header and frames.
     pub(super) fn end(&self) -> u32 {
         self.end.load(Ordering::Acquire)

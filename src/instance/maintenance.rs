@@ -59,6 +59,7 @@ fn run(signal: &Signal, parts: &Parts) {
         }
         drop(stop);
         idle_rounds = idle_rounds.saturating_add(1);
+        parts.heap.prepare();
         // Failures stick to the heap and reach the next committer.
         if parts.heap.needs_checkpoint() {
             let _ = parts.heap.checkpoint();

@@ -338,3 +338,35 @@ fn commits_and_reads_go_on_at_once() {
     });
     assert_eq!(damages(&heap), []);
 }
+
+#[test]
+fn a_segment_made_ahead_is_written_next_or_removed_at_the_end() {
+    let disk: Arc<dyn Disk> = Arc::new(MemoryDisk::new());
+    let (heap, _) = Heap::open(disk.clone(), HeapOptions::default()).unwrap();
+    let files = || disk.list(Path::new("heap")).unwrap().len();
+    let body = vec![7; 4000];
+    let mut number = 0;
+    let mut write = || {
+        number += 1;
+        let change = (1..=100).fold(Change::new(number), |change, serial| change.update(serial, &body));
+        commit(&heap, &[change]).unwrap();
+        number
+    };
+    while heap.statistics().segments < 4 {
+        write();
+    }
+    heap.prepare();
+    assert_eq!(files(), 4, "the segment has just been begun");
+    while heap.statistics().segments < 5 {
+        write();
+    }
+    let number = (0..20).map(|_| write()).last().unwrap();
+    heap.prepare();
+    heap.prepare();
+    assert_eq!((files(), heap.statistics().segments), (6, 5));
+    let view = heap.view();
+    let found = view.get(oid(100), CommitNumber(number)).unwrap().unwrap();
+    assert_eq!(&*found.body, &body);
+    heap.close().unwrap();
+    assert_eq!(files(), 5);
+}
