@@ -88,6 +88,7 @@ fn show_outcome(session: &Session, outcome: Outcome) -> Result<String, Error> {
             let rows = returning.map(|answer| show_rows(session, answer)).transpose()?;
             Ok(format!("{affected} {verb}\n{}", rows.unwrap_or_default()))
         }
+        Outcome::Plan(plan) => show_rows(session, Answer::of_plan(&plan)),
         Outcome::Done(sentence) => Ok(format!("{sentence}\n")),
     }
 }

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 
 use super::ast;
 use super::bind::{self, bind_statement, bind_value, has_definitions, type_of};
-use super::exec::{self, Options, Row, Rows};
+use super::exec::{self, Options, ProfileSink, Row, Rows};
 use super::optimize::{ReaderEstimates, optimize};
 use super::parameters::Parameters;
 use super::parser::parse_statement;
@@ -49,6 +49,8 @@ pub struct Run {
     pub ended: Arc<AtomicBool>,
     /// What the session has set.
     pub settings: Settings,
+    /// Where a profile goes, if one is wanted.
+    pub profile: Option<ProfileSink>,
 }
 
 /// The types of parameters, by name.
@@ -273,6 +275,7 @@ impl Engine {
         Options {
             cancel: run.cancel.clone(),
             ended: run.ended.clone(),
+            profile: run.profile.clone(),
             memory: run.settings.memory.unwrap_or(self.memory),
             deadline: run
                 .settings

@@ -20,7 +20,7 @@ mod token;
 pub use bind::{check_method, check_query};
 pub use caret::caret;
 pub use engine::{Engine, Run};
-pub use exec::{Row, Rows, Statistics as QueryStatistics};
+pub use exec::{ProfileSink, Row, Rows, Statistics as QueryStatistics};
 pub use nearest::nearest;
 pub use parameters::Parameters;
 pub use parser::{needs_more, parse_literal, parse_query, parse_script, parse_statement};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::error::Result;
 use crate::object::Value;
+use crate::query::plan::Explanation;
 use crate::query::{Row, Rows};
 
 /// What a statement comes to.
@@ -20,6 +21,8 @@ pub enum Outcome {
         /// What `returning` gave.
         returning: Option<Answer>,
     },
+    /// `explain` and `profile`: a plan.
+    Plan(Explanation),
     /// Anything else, as a sentence.
     Done(String),
 }
@@ -39,6 +42,13 @@ pub enum Answer {
 }
 
 impl Answer {
+    /// A plan as rows of text, one a node.
+    pub fn of_plan(plan: &Explanation) -> Self {
+        let rows = plan.lines().into_iter();
+        let rows = rows.map(|line| vec![Value::from(line.as_str())]).collect();
+        Answer::held(["plan".into()], rows)
+    }
+
     /// An answer of rows that are worked out already.
     pub fn held(labels: impl IntoIterator<Item = Arc<str>>, rows: Vec<Vec<Value>>) -> Self {
         let labels: Arc<[Arc<str>]> = labels.into_iter().collect();

@@ -16,8 +16,19 @@ use crate::transaction::Transaction;
 impl Session {
     /// Runs an insert, update or delete.
     pub(super) fn change(&mut self, statement: &Statement, parameters: &Parameters) -> Result<Changed> {
-        let engine = self.database.instance().engine().clone();
         let run = self.run_options();
+        self.change_under(statement, parameters, &run)
+            .map(|(changed, _)| changed)
+    }
+
+    /// Runs an insert, update or delete under a run of its own; the plan it had is returned as well.
+    pub(super) fn change_under(
+        &mut self,
+        statement: &Statement,
+        parameters: &Parameters,
+        run: &Run,
+    ) -> Result<(Changed, Arc<Bound>)> {
+        let engine = self.database.instance().engine().clone();
         self.write(|transaction| {
             let prepared = engine.prepare(
                 statement,
@@ -31,12 +42,13 @@ impl Session {
                 parameters,
                 run: run.clone(),
             };
-            match &prepared.change {
+            let changed = match &prepared.change {
                 Change::Insert(insert) => changing.insert(insert, transaction),
                 Change::Update(update) => changing.update(update, transaction),
                 Change::Delete(delete) => changing.delete(delete, transaction),
                 Change::Query(_) => Err(Error::Argument("a query changes nothing".into())),
-            }
+            };
+            Ok((changed?, prepared))
         })
     }
 }

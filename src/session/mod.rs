@@ -5,6 +5,7 @@ mod answer;
 mod change;
 mod define;
 mod definition;
+mod query;
 mod runner;
 mod setting;
 mod show;

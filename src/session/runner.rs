@@ -118,7 +118,9 @@ impl Session {
 
     fn dispatch(&mut self, statement: &Statement, parameters: &Parameters) -> Result<Outcome> {
         match &statement.kind {
-            StatementKind::Query(_) | StatementKind::Explain(_) => self.query(statement, parameters),
+            StatementKind::Query(_) => self.query(statement, parameters),
+            StatementKind::Explain(explained) => self.explain(explained, parameters),
+            StatementKind::Profile(profiled) => self.profile(profiled, parameters),
             StatementKind::Insert(_) | StatementKind::Update(_) | StatementKind::Delete(_) => {
                 self.change(statement, parameters).map(|changed| changed.outcome)
             }
@@ -155,14 +157,6 @@ impl Session {
         })
     }
 
-    pub(super) fn query(&mut self, statement: &Statement, parameters: &Parameters) -> Result<Outcome> {
-        let engine = self.database.instance().engine().clone();
-        let reader = self.reader();
-        let prepared = engine.prepare(statement, reader.as_ref(), parameters, &self.settings)?;
-        let rows = engine.rows(prepared, reader, parameters, self.run_options())?;
-        Ok(Outcome::Rows(Answer::Streamed(rows)))
-    }
-
     /// What the next statement runs under.
     pub(super) fn run_options(&self) -> Run {
         let ended = match &self.open {
@@ -173,6 +167,7 @@ impl Session {
             cancel: self.cancel.clone(),
             ended,
             settings: self.settings,
+            profile: None,
         }
     }
 

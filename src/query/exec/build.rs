@@ -4,6 +4,7 @@ use super::batch::Batch;
 use super::compile::{Compiler, Typed};
 use super::context::Shared;
 use super::operator::Boxed;
+use super::profiler::Measured;
 use super::{
     apply, distinct, extent, fetch, filter, group, hash_join, index_count, index_scan, iterate, join, limit,
     object_set, objects, project, set_operation, sort, top_k, values, walk,
@@ -11,11 +12,20 @@ use super::{
 use crate::error::{QueryErrorCode, Result};
 use crate::object::{ClassId, Type};
 use crate::query::function::arithmetic::failure;
-use crate::query::plan::{Aggregate, Column, ColumnId, Expression, JoinKind, Partition, Plan, SortKey};
+use crate::query::plan::{Aggregate, Column, ColumnId, Expression, JoinKind, NodeId, Partition, Plan, SortKey};
 use crate::read::Direction;
 
 /// The operators of a plan.
 pub fn build<'a>(plan: &'a Plan, shared: &'a Shared) -> Result<Boxed<'a>> {
+    let operator = operator(plan, shared)?;
+    if !shared.profiled {
+        return Ok(operator);
+    }
+    let node = NodeId::of(plan);
+    Ok(Box::new(Measured { node, operator }))
+}
+
+fn operator<'a>(plan: &'a Plan, shared: &'a Shared) -> Result<Boxed<'a>> {
     match plan {
         Plan::Unit
         | Plan::Values { .. }

@@ -8,11 +8,12 @@ use std::time::Instant;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::batch::Batch;
+use super::profiler::{Profiler, Sink};
 use crate::error::{Error, Result};
 use crate::object::{ClassId, Layout, Oid, Record, Timestamp, Value, ValueRef};
 use crate::query::eval::ReverseUse;
 use crate::query::function::Call;
-use crate::query::plan::ColumnId;
+use crate::query::plan::{ColumnId, Measures, NodeId};
 use crate::read::Reader;
 
 /// What all parts of a running statement read; lives as long as the statement runs.
@@ -24,6 +25,8 @@ pub struct Shared {
     pub parameters: Arc<[Value]>,
     /// The time of the statement.
     pub now: Timestamp,
+    /// Whether operators are measured.
+    pub profiled: bool,
 }
 
 /// The limits of a query.
@@ -39,6 +42,8 @@ pub struct Options {
     pub memory: usize,
     /// The time `now()` gives.
     pub now: Timestamp,
+    /// Where a profile of the run goes, if one is wanted.
+    pub profile: Option<Sink>,
 }
 
 impl Default for Options {
@@ -52,6 +57,7 @@ impl Default for Options {
             deadline: None,
             memory: 64 * 1024 * 1024,
             now: Timestamp(micros),
+            profile: None,
         }
     }
 }
@@ -70,6 +76,8 @@ pub struct Statistics {
     pub index_entries: u64,
     /// The most bytes held at once by operators that hold rows.
     pub peak_memory: u64,
+    /// Bytes written to temporary files.
+    pub spilled: u64,
 }
 
 /// A class and an attribute of it.
@@ -81,6 +89,7 @@ pub struct Context {
     options: Options,
     statistics: Cell<Statistics>,
     held: Cell<usize>,
+    profiler: Option<RefCell<Profiler>>,
     /// The results of subqueries that depend on nothing outside, by number.
     subqueries: RefCell<FxHashMap<u32, Arc<Answer>>>,
     /// How attributes were asked for backwards, by class and name.
@@ -102,6 +111,7 @@ impl Context {
     /// A context that has read nothing.
     pub fn new(options: Options) -> Context {
         Context {
+            profiler: options.profile.clone().map(|sink| RefCell::new(Profiler::new(sink))),
             options,
             statistics: Cell::default(),
             held: Cell::new(0),
@@ -132,11 +142,35 @@ impl Context {
             s.objects = s.objects.saturating_add(objects as u64);
             s.bytes = s.bytes.saturating_add(bytes as u64);
         });
+        self.measure(|m| {
+            m.objects = m.objects.saturating_add(objects as u64);
+            m.bytes = m.bytes.saturating_add(bytes as u64);
+        });
     }
 
     /// Counts index entries read.
     pub fn count_index_entries(&self, entries: usize) {
         self.count(|s| s.index_entries = s.index_entries.saturating_add(entries as u64));
+        self.measure(|m| m.index_entries = m.index_entries.saturating_add(entries as u64));
+    }
+
+    fn measure(&self, change: impl FnOnce(&mut Measures)) {
+        if let Some(profiler) = &self.profiler {
+            profiler.borrow_mut().change(change);
+        }
+    }
+
+    /// What is measured goes to `node` from now on; the node it went to before is returned.
+    pub fn enter(&self, node: NodeId) -> NodeId {
+        match &self.profiler {
+            Some(profiler) => profiler.borrow_mut().enter(node),
+            None => NodeId::OUTSIDE,
+        }
+    }
+
+    /// Counts rows that the operator being measured gives out.
+    pub fn count_rows_of_node(&self, rows: usize) {
+        self.measure(|m| m.rows = m.rows.saturating_add(rows as u64));
     }
 
     /// Fails if the query was cancelled, its time is over, or its transaction has ended. Called once a batch.
@@ -167,9 +201,17 @@ impl Context {
                 self.options.memory
             )));
         }
+        self.take(bytes);
+        Ok(())
+    }
+
+    fn take(&self, bytes: usize) {
+        let held = self.held.get().saturating_add(bytes);
         self.held.set(held);
         self.count(|s| s.peak_memory = s.peak_memory.max(held as u64));
-        Ok(())
+        if let Some(profiler) = &self.profiler {
+            profiler.borrow_mut().hold(bytes);
+        }
     }
 
     /// Reserves memory for something that is of use but not needed, where three quarters of the budget hold it.
@@ -177,8 +219,7 @@ impl Context {
         let held = self.held.get().saturating_add(bytes);
         let fits = held <= self.options.memory / 4 * 3;
         if fits {
-            self.held.set(held);
-            self.count(|s| s.peak_memory = s.peak_memory.max(held as u64));
+            self.take(bytes);
         }
         fits
     }
@@ -198,6 +239,9 @@ impl Context {
     /// Gives back memory that was reserved.
     pub fn release(&self, bytes: usize) {
         self.held.set(self.held.get().saturating_sub(bytes));
+        if let Some(profiler) = &self.profiler {
+            profiler.borrow_mut().release(bytes);
+        }
     }
 
     /// The answer of the subquery `number`, worked out by `run` at its first use.
@@ -208,6 +252,22 @@ impl Context {
         let answer = Arc::new(run()?);
         self.subqueries.borrow_mut().insert(number, Arc::clone(&answer));
         Ok(answer)
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        let statistics = self.statistics();
+        if let Some(profiler) = &mut self.profiler {
+            let mut total = Measures::default();
+            total.rows = statistics.rows;
+            total.objects = statistics.objects;
+            total.bytes = statistics.bytes;
+            total.index_entries = statistics.index_entries;
+            total.peak_memory = statistics.peak_memory;
+            total.spilled = statistics.spilled;
+            profiler.get_mut().finish(total);
+        }
     }
 }
 

@@ -27,6 +27,7 @@ fn shared(reader: Arc<dyn Reader>, parameters: Vec<Value>, options: &Options) ->
         reader,
         parameters: parameters.into(),
         now: options.now,
+        profiled: options.profile.is_some(),
     }
 }
 

@@ -1,9 +1,10 @@
-//! Plans as text: an indented tree, one node a line, and the subqueries of a node below it.
+//! Nodes of plans as text.
 
 use std::fmt;
 
 use super::aggregate::Aggregate;
-use super::expression::{Column, Expression, ExpressionKind, Subquery};
+use super::explanation::{Explanation, Node};
+use super::expression::{Column, Expression};
 use super::node::{Access, Equal, IndexKey, JoinKind, NullsOrder, Plan, SortKey};
 use super::object_set::ObjectSet;
 use super::show::Joined;
@@ -12,7 +13,7 @@ use crate::read::Direction;
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        tree(f, self, 0)
+        Explanation::of_plan(self).fmt(f)
     }
 }
 
@@ -24,74 +25,55 @@ impl fmt::Display for Query {
 
 impl fmt::Display for Statement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.change {
-            Change::Query(query) => query.fmt(f),
-            Change::Insert(insert) => {
-                writeln!(f, "Insert {}", insert.class_name)?;
-                match &insert.source {
-                    InsertSource::Rows(rows) => writeln!(f, "  Rows {}", rows.len()),
-                    InsertSource::Query(query) => tree(f, &query.plan, 1),
-                }
-            }
-            Change::Update(update) => {
-                let assignments: Vec<String> = update
-                    .assignments
-                    .iter()
-                    .map(|assignment| format!("{} = {}", assignment.attribute, assignment.value))
-                    .collect();
-                writeln!(
-                    f,
-                    "Update {} set {}",
-                    update.target.name,
-                    Joined(&assignments, ", ")
-                )?;
-                tree(f, &update.plan, 1)
-            }
-            Change::Delete(delete) => {
-                writeln!(f, "Delete {}", delete.target.name)?;
-                tree(f, &delete.plan, 1)
-            }
+        Explanation::of(self, None).fmt(f)
+    }
+}
+
+/// What a statement does with the rows of its plan; nothing for a query.
+pub(super) fn statement_heads(statement: &Statement) -> Vec<Node> {
+    let (text, below) = match &statement.change {
+        Change::Query(_) => return Vec::new(),
+        Change::Insert(insert) => {
+            let below = match &insert.source {
+                InsertSource::Rows(rows) => vec![leaf(format!("Rows {}", rows.len()))],
+                InsertSource::Query(_) => Vec::new(),
+            };
+            (format!("Insert {}", insert.class_name), below)
+        }
+        Change::Update(update) => {
+            let assignments: Vec<String> = update
+                .assignments
+                .iter()
+                .map(|assignment| format!("{} = {}", assignment.attribute, assignment.value))
+                .collect();
+            let name = &update.target.name;
+            (format!("Update {name} set {}", Joined(&assignments, ", ")), Vec::new())
+        }
+        Change::Delete(delete) => (format!("Delete {}", delete.target.name), Vec::new()),
+    };
+    vec![Node {
+        below,
+        ..leaf(text)
+    }]
+}
+
+fn leaf(text: String) -> Node {
+    Node {
+        text,
+        measures: None,
+        below: Vec::new(),
+    }
+}
+
+/// A node without what is below it.
+pub(super) fn node_text(plan: &Plan) -> String {
+    struct Line<'a>(&'a Plan);
+    impl fmt::Display for Line<'_> {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            line(f, self.0)
         }
     }
-}
-
-fn tree(f: &mut fmt::Formatter<'_>, plan: &Plan, depth: usize) -> fmt::Result {
-    indent(f, depth)?;
-    line(f, plan)?;
-    f.write_str("\n")?;
-    let below = depth.saturating_add(1);
-    for expression in plan.expressions() {
-        subqueries(f, expression, below)?;
-    }
-    for child in plan.children() {
-        tree(f, child, below)?;
-    }
-    Ok(())
-}
-
-fn indent(f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Result {
-    (0..depth).try_for_each(|_| f.write_str("  "))
-}
-
-fn subqueries(f: &mut fmt::Formatter<'_>, expression: &Expression, depth: usize) -> fmt::Result {
-    if let ExpressionKind::Subquery(subquery) = &expression.kind {
-        subquery_tree(f, subquery, depth)?;
-    }
-    expression
-        .children()
-        .into_iter()
-        .try_for_each(|child| subqueries(f, child, depth))
-}
-
-fn subquery_tree(f: &mut fmt::Formatter<'_>, subquery: &Subquery, depth: usize) -> fmt::Result {
-    indent(f, depth)?;
-    if subquery.outer.is_empty() {
-        writeln!(f, "query {}, once:", subquery.number)?;
-    } else {
-        let outer = names(&subquery.outer);
-        writeln!(f, "query {}, for each {}:", subquery.number, Joined(&outer, ", "))?;
-    }
-    tree(f, &subquery.query.plan, depth.saturating_add(1))
+    Line(plan).to_string()
 }
 
 fn names(columns: &[Column]) -> Vec<&str> {

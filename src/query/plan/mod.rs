@@ -3,7 +3,9 @@
 mod aggregate;
 mod columns;
 mod explain;
+mod explanation;
 mod expression;
+mod measures;
 mod node;
 mod object_set;
 mod operator;
@@ -13,7 +15,9 @@ mod statement;
 mod visit;
 
 pub use aggregate::{Aggregate, AggregateFunction};
+pub use explanation::Explanation;
 pub use expression::{Column, ColumnId, Expression, ExpressionKind, Slots, Subquery, SubqueryForm};
+pub use measures::{Measures, NodeId, Profile};
 pub use node::{Access, Equal, IndexKey, JoinKind, NullsOrder, Partition, Plan, SortKey};
 pub use object_set::ObjectSet;
 pub use operator::{Arithmetic, Comparison, FunctionId, SetOperator};

@@ -21,6 +21,21 @@ pub struct Statement {
     pub columns: u32,
 }
 
+impl Statement {
+    /// The plan it reads by; none where it inserts rows of expressions.
+    pub fn plan(&self) -> Option<&Plan> {
+        match &self.change {
+            Change::Query(query) => Some(&query.plan),
+            Change::Insert(insert) => match &insert.source {
+                InsertSource::Query(query) => Some(&query.plan),
+                InsertSource::Rows(_) => None,
+            },
+            Change::Update(update) => Some(&update.plan),
+            Change::Delete(delete) => Some(&delete.plan),
+        }
+    }
+}
+
 /// What a [`Statement`] does.
 #[derive(Debug, Clone)]
 pub enum Change {

@@ -73,6 +73,11 @@ pub fn affected(count: u64, output: &mut dyn Write) -> io::Result<()> {
     writeln!(output, "{{\"affected\":{count}}}")
 }
 
+/// Writes a value as a line of its own.
+pub fn value(value: &Value, name: Name<'_>, output: &mut dyn Write) -> io::Result<()> {
+    writeln!(output, "{}", value_to_json(value, name))
+}
+
 /// Writes an error as a line of its own.
 pub fn error(error: &Error, output: &mut dyn Write) -> io::Result<()> {
     writeln!(output, "{}", json!({ "error": error_to_json(error) }))

@@ -62,6 +62,10 @@ pub fn write_outcome(
             Format::Json => Ok(json::affected(affected, output)?),
             Format::Csv => Ok(()),
         },
+        Outcome::Plan(plan) => match format {
+            Format::Json => Ok(json::value(&plan.to_value(), name, output)?),
+            _ => write_rows(Answer::of_plan(&plan), None, format, name, output),
+        },
         Outcome::Done(sentence) => match format {
             Format::Table => Ok(writeln!(output, "{sentence}")?),
             Format::Json => Ok(json::affected(0, output)?),

@@ -166,6 +166,7 @@ fn compare(expressions: &[Expression], seed: u64) {
         reader,
         parameters: Arc::from([]),
         now: crate::object::Timestamp(0),
+        profiled: false,
     };
     let plan = Plan::clone(&people(&company(0)));
     let context = Context::new(Options::default());
