@@ -282,18 +282,17 @@ impl QueryError {
     /// Works out line and column from the text the span points into.
     #[must_use]
     pub fn locate(mut self, text: &str) -> Self {
-        let before = text.get(..self.span.start.min(text.len())).unwrap_or(text);
-        let line = before.matches('\n').count().saturating_add(1);
-        let column = before
-            .rsplit('\n')
-            .next()
-            .unwrap_or(before)
-            .chars()
-            .count()
-            .saturating_add(1);
-        self.position = Some((line, column));
+        self.position = Some(line_and_column(text, self.span.start));
         self
     }
+}
+
+/// The one-based line and column (in characters) of a byte of a text.
+pub(crate) fn line_and_column(text: &str, byte: usize) -> (usize, usize) {
+    let before = text.get(..byte.min(text.len())).unwrap_or(text);
+    let line = before.matches('\n').count().saturating_add(1);
+    let last = before.rsplit('\n').next().unwrap_or(before);
+    (line, last.chars().count().saturating_add(1))
 }
 
 impl fmt::Display for QueryError {

@@ -77,7 +77,10 @@ mod write_set;
 /// The query language as text and as trees, for tools: highlighters, formatters, query builders.
 pub mod oql {
     pub use crate::query::ast::*;
-    pub use crate::query::{RESERVED, caret, needs_more, parse_query, parse_script, parse_statement};
+    pub use crate::query::{
+        Explanation, Measures, RESERVED, caret, function_names, needs_more, parse_query, parse_script,
+        parse_statement,
+    };
 }
 
 /// What the tests of this crate need of it, and nobody else: a disk that fails on purpose.

@@ -491,3 +491,35 @@ fn the_deepest_statements_run_or_end_in_an_error_on_a_stack_of_two_megabytes() {
         .join()
         .unwrap();
 }
+
+#[test]
+fn a_profile_counts_rows_and_objects_where_they_arise() {
+    let database = olivine::Database::in_memory().unwrap();
+    let mut session = olivine::Session::new(database);
+    let setup = "create class N { n: int }; insert into N (n) values (1), (2), (3);";
+    session.execute(setup, ()).unwrap();
+    let mut profile = |text: &str| match session.execute(text, ()).unwrap().remove(0) {
+        olivine::Outcome::Plan(plan) => plan,
+        other => panic!("{other:?}"),
+    };
+    let plan = profile("profile select x.n from N x where x.n > 1 order by x.n");
+    let lines = plan.lines();
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.contains("Extent N as x") && line.contains("[3 rows, 3 objects"))
+    );
+    assert!(
+        lines
+            .iter()
+            .any(|line| line.contains("Filter") && line.contains("[2 rows,"))
+    );
+    assert!(lines.last().unwrap().starts_with("2 rows; 3 objects read ("));
+    assert_eq!(
+        plan.to_value().field("total").unwrap().field("objects"),
+        Some(&3.into())
+    );
+    let plan = profile("profile update N set n = 0 where n = 2");
+    assert!(plan.to_string().contains("Filter N.n = 2  [1 row"));
+    assert_eq!(session.execute("count(N)", ()).unwrap().len(), 1);
+}

@@ -49,6 +49,30 @@ fn read(script: &str) -> Vec<Block> {
     blocks
 }
 
+/// The examples of a document: blocks fenced as `oql`, in which a line `----` parts what runs from what it comes to.
+fn read_document(text: &str) -> (Vec<Block>, String) {
+    let mut blocks = Vec::new();
+    let mut before = String::new();
+    let mut lines = text.lines();
+    while let Some(line) = lines.next() {
+        before.push_str(line);
+        before.push('\n');
+        if line != "```oql" {
+            continue;
+        }
+        let lines_of = |lines: Vec<&str>| lines.iter().map(|line| format!("{line}\n")).collect();
+        let ran: Vec<&str> = lines.by_ref().take_while(|line| *line != "----").collect();
+        let gave: Vec<&str> = lines.by_ref().take_while(|line| *line != "```").collect();
+        blocks.push(Block {
+            before: std::mem::take(&mut before),
+            text: lines_of(ran),
+            expected: lines_of(gave),
+        });
+        before.push_str("```\n");
+    }
+    (blocks, before)
+}
+
 fn show(session: &mut Session, text: &str, variables: &olivine::Parameters) -> String {
     let mut shown = String::new();
     let statements = match Session::parse(text) {
@@ -212,4 +236,48 @@ fn every_script_gives_what_it_says_however_it_is_run() {
         problems.len(),
         problems.join("\n")
     );
+}
+
+#[test]
+fn the_reference_of_the_language_says_what_happens() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/query-language.md");
+    let (blocks, after) = read_document(&fs::read_to_string(&path).unwrap());
+    let shown = run(&blocks, Way::Memory);
+    if std::env::var_os("RECORD").is_some() {
+        let mut text = String::new();
+        for (block, shown) in blocks.iter().zip(&shown) {
+            write!(text, "{}{}----\n{shown}", block.before, block.text).unwrap();
+        }
+        fs::write(&path, text + &after).unwrap();
+        return;
+    }
+    for way in [Way::Memory, Way::Disk, Way::Reopening, Way::Unoptimized] {
+        for (block, found) in blocks.iter().zip(run(&blocks, way)) {
+            let is_plan = way == Way::Unoptimized && block.text.contains("explain");
+            assert!(
+                found == block.expected || is_plan,
+                "{way:?}:\n{}---- expected\n{}---- found\n{found}",
+                block.text,
+                block.expected
+            );
+        }
+    }
+}
+
+#[test]
+fn the_reference_of_the_language_leaves_nothing_out() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs/query-language.md");
+    let (blocks, _) = read_document(&fs::read_to_string(&path).unwrap());
+    let ran: String = blocks.iter().map(|block| block.text.to_lowercase()).collect();
+    let is_word = |c: char| c.is_alphanumeric() || c == '_';
+    let words: std::collections::HashSet<&str> = ran.split(|c| !is_word(c)).collect();
+    let mut missing: Vec<&str> = olivine::oql::function_names()
+        .filter(|name| !ran.contains(&format!("{name}(")))
+        .collect();
+    missing.extend(
+        olivine::oql::RESERVED
+            .iter()
+            .filter(|word| !words.contains(*word)),
+    );
+    assert!(missing.is_empty(), "no example has {}", missing.join(", "));
 }

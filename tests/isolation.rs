@@ -53,6 +53,7 @@ fn show(outcome: Outcome) -> String {
             }
         }
         Outcome::Changed { verb, affected, .. } => format!("{affected} {verb}"),
+        Outcome::Plan(plan) => plan.to_string(),
         Outcome::Done(sentence) => sentence,
     }
 }

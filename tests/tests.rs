@@ -12,6 +12,7 @@ mod backup;
 #[cfg(feature = "bench")]
 mod bench;
 #[cfg(feature = "shell")]
+mod cases;
 mod command;
 mod compatibility;
 mod conflict;

@@ -1,7 +1,7 @@
 //! Scalars from text: dates, times, instants, lengths of time, decimals and identifiers.
 //!
 //! Each function takes the text between the quotes of a literal, and gives a sentence on failure. Fractions of a
-//! second may have nine digits and are rounded to the microsecond. A leap second (`23:59:60`) is the second before.
+//! second may have nine digits and are rounded to the microsecond. A leap second (`23:59:60`) is refused.
 
 use jiff::fmt::temporal::Pieces;
 use jiff::{SignedDuration, Span, civil};
@@ -28,6 +28,7 @@ pub fn parse_time(text: &str) -> Result<Time, String> {
     if text.chars().any(|c| !c.is_ascii_digit() && c != ':' && c != '.') {
         return Err(refusal(text, "time", example, ""));
     }
+    refuse_leap_second(text).map_err(|reason| refusal(text, "time", example, reason))?;
     let time: civil::Time = text
         .parse()
         .map_err(|reason| refusal(text, "time", example, reason))?;
@@ -37,11 +38,21 @@ pub fn parse_time(text: &str) -> Result<Time, String> {
         .ok_or_else(|| refusal(text, "time", example, "it rounds to midnight of the next day"))
 }
 
+/// Seconds are counted without leap seconds, so the sixtieth of a minute is none that can be kept.
+fn refuse_leap_second(time: &str) -> Result<(), &'static str> {
+    match time.split(':').nth(2) {
+        Some(seconds) if seconds.starts_with("60") => Err("a leap second cannot be kept: write it as :59"),
+        _ => Ok(()),
+    }
+}
+
 /// An instant: a date, `T` or a blank, a time, and an offset (`Z`, `+02:00`, `-12:00:30`); without an offset it is
 /// UTC, without a time midnight.
 pub fn parse_timestamp(text: &str) -> Result<Timestamp, String> {
     let text = text.trim();
     let example = "as 2026-11-30T18:05:30Z or 2026-11-30 18:05+02:00";
+    let time = text.split(['T', 't', ' ']).nth(1).unwrap_or_default();
+    refuse_leap_second(time).map_err(|reason| refusal(text, "timestamp", example, reason))?;
     let pieces = Pieces::parse(text).map_err(|reason| refusal(text, "timestamp", example, reason))?;
     if pieces.time_zone_annotation().is_some() {
         let reason = "names of time zones are not known, only offsets";
@@ -157,8 +168,6 @@ mod tests {
             ("1890-01-01T00:00:00-00:44:30", "1890-01-01T00:44:30Z"),
             ("2026-11-30T18:05", "2026-11-30T18:05:00Z"),
             ("2026-11-30", "2026-11-30T00:00:00Z"),
-            ("2016-12-31T23:59:60Z", "2016-12-31T23:59:59Z"),
-            ("2016-12-31T23:59:60", "2016-12-31T23:59:59Z"),
             ("9999-12-31T23:59:59.999999Z", "9999-12-31T23:59:59.999999Z"),
             ("-009999-01-01T00:00:00Z", "-009999-01-01T00:00:00Z"),
             ("0000-02-29T00:00:00Z", "0000-02-29T00:00:00Z"),
@@ -214,11 +223,7 @@ mod tests {
 
     #[test]
     fn times_and_durations_read_back_as_written() {
-        for (text, expected) in [
-            ("18:05", "18:05:00"),
-            ("18:05:30.25", "18:05:30.25"),
-            ("23:59:60", "23:59:59"),
-        ] {
+        for (text, expected) in [("18:05", "18:05:00"), ("18:05:30.25", "18:05:30.25")] {
             assert_eq!(parse_time(text).unwrap().to_string(), expected);
         }
         for text in ["24:00", "23:59:59.9999999", "noon", "10:00Z"] {

@@ -21,8 +21,8 @@ use super::optimize::{ReaderEstimates, optimize};
 use super::parameters::Parameters;
 use super::parser::parse_statement;
 use super::plan::{
-    Change, Column, ColumnId, Delete, Expression, Insert, Output, Plan, Query, ResultKind, Returning,
-    Statement, Update,
+    Change, Column, ColumnId, ConflictUpdate, Delete, Expression, Insert, Output, Plan, Query, ResultKind,
+    Returning, Statement, Update,
 };
 use super::plan_cache::PlanCache;
 use super::roomy::{may_nest_parsed, with_room};
@@ -212,6 +212,25 @@ impl Engine {
     ) -> Result<Vec<Vec<Value>>> {
         exec::insert_rows(
             insert,
+            reader,
+            parameter_values(prepared, parameters)?,
+            self.options(run),
+        )
+    }
+
+    /// The new values that `on conflict .. update` gives an object.
+    pub fn conflict_values(
+        &self,
+        prepared: &Statement,
+        update: &ConflictUpdate,
+        object: (Oid, Value),
+        reader: Arc<dyn Reader>,
+        parameters: &Parameters,
+        run: &Run,
+    ) -> Result<Vec<Value>> {
+        exec::conflict_values(
+            update,
+            object,
             reader,
             parameter_values(prepared, parameters)?,
             self.options(run),

@@ -8,7 +8,7 @@ use super::runner::Session;
 use crate::error::{Error, Result};
 use crate::object::codec::encode_body;
 use crate::object::{Oid, Value};
-use crate::query::ast::Statement;
+use crate::query::ast::{Statement, StatementKind};
 use crate::query::plan::{Change, Delete, Insert, Returning, Statement as Bound, Update};
 use crate::query::{Engine, Parameters, Run};
 use crate::transaction::Transaction;
@@ -17,8 +17,15 @@ impl Session {
     /// Runs an insert, update or delete.
     pub(super) fn change(&mut self, statement: &Statement, parameters: &Parameters) -> Result<Changed> {
         let run = self.run_options();
-        self.change_under(statement, parameters, &run)
-            .map(|(changed, _)| changed)
+        let mut left = if self.in_transaction() { 0 } else { CONFLICT_TRIES };
+        loop {
+            let changed = self.change_under(statement, parameters, &run);
+            match changed {
+                // Somebody else has just inserted what was not there before: now it is.
+                Err(Error::Constraint(_)) if left > 0 && expects_conflicts(statement) => left -= 1,
+                changed => return changed.map(|(changed, _)| changed),
+            }
+        }
     }
 
     /// Runs an insert, update or delete under a run of its own; the plan it had is returned as well.
@@ -53,6 +60,13 @@ impl Session {
     }
 }
 
+/// How often an insert with `on conflict` is run again where others insert the same at the same time.
+const CONFLICT_TRIES: u32 = 10;
+
+fn expects_conflicts(statement: &Statement) -> bool {
+    matches!(&statement.kind, StatementKind::Insert(insert) if insert.on_conflict.is_some())
+}
+
 /// What a change came to.
 pub(super) struct Changed {
     /// What is said of it.
@@ -73,11 +87,11 @@ impl Changed {
 }
 
 /// A change being run.
-struct Changing<'a> {
-    engine: &'a Engine,
-    statement: &'a Arc<Bound>,
-    parameters: &'a Parameters,
-    run: Run,
+pub(super) struct Changing<'a> {
+    pub(super) engine: &'a Engine,
+    pub(super) statement: &'a Arc<Bound>,
+    pub(super) parameters: &'a Parameters,
+    pub(super) run: Run,
 }
 
 impl Changing<'_> {
@@ -93,7 +107,7 @@ impl Changing<'_> {
             .iter()
             .map(|slot| slot.default.clone())
             .collect();
-        let mut bodies = Vec::with_capacity(rows.len());
+        let mut objects = Vec::with_capacity(rows.len());
         for row in rows {
             let mut values = defaults.clone();
             for (slot, value) in insert.slots.iter().zip(row) {
@@ -104,12 +118,20 @@ impl Changing<'_> {
             reader
                 .catalog()
                 .check_references_of(&class, values.iter().enumerate())?;
-            bodies.push(encode_body(&class.layout, &values)?);
+            objects.push(values);
         }
         drop(reader);
-        let mut oids = Vec::with_capacity(bodies.len());
-        for body in bodies {
-            oids.push(transaction.insert_body(&class, body)?);
+        let mut oids = Vec::with_capacity(objects.len());
+        if let Some(conflict) = &insert.on_conflict {
+            self.insert_or_update((&class, insert, conflict), objects, transaction, &mut oids)?;
+        } else {
+            let bodies: Vec<Vec<u8>> = objects
+                .iter()
+                .map(|values| encode_body(&class.layout, values))
+                .collect::<Result<_>>()?;
+            for body in bodies {
+                oids.push(transaction.insert_body(&class, body)?);
+            }
         }
         let returning = self.returning(insert.returning.as_ref(), &oids, transaction)?;
         Ok(Changed::new("inserted", oids, returning))

@@ -3,6 +3,7 @@
 mod alter;
 mod answer;
 mod change;
+mod conflict;
 mod define;
 mod definition;
 mod query;

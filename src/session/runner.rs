@@ -181,8 +181,7 @@ impl Session {
     }
 
     /// Runs `work` in the open transaction, which is as it was before if `work` fails, or in one of its own that is
-    /// committed, and run again where another
-    /// transaction was faster.
+    /// committed, and run again where another transaction was faster.
     pub(super) fn write<R>(&mut self, work: impl FnMut(&mut Transaction) -> Result<R>) -> Result<R> {
         match &mut self.open {
             Open::Nothing => self.database.transact(work),

@@ -107,7 +107,7 @@ fn run_text(
     let statements = match Session::parse(text) {
         Ok(statements) => statements,
         Err(error) => {
-            fail(script, text, error.into(), output)?;
+            fail(script, text, None, error.into(), output)?;
             return Err(Problem::Said);
         }
     };
@@ -116,7 +116,7 @@ fn run_text(
         match run_statement(script, statement, text, &mut session, output)? {
             Ok(()) => {}
             Err(error) => {
-                fail(script, text, error, output)?;
+                fail(script, text, Some(statement), error, output)?;
                 if !script.keep_going || interrupt.is_set() {
                     return Err(Problem::Said);
                 }
@@ -163,7 +163,13 @@ fn run_statement(
 }
 
 /// Says an error on standard error, and in a JSON stream that goes on also there.
-fn fail(script: &Script, text: &str, error: Error, output: &mut dyn Write) -> Result<(), Problem> {
+fn fail(
+    script: &Script,
+    text: &str,
+    statement: Option<&Statement>,
+    error: Error,
+    output: &mut dyn Write,
+) -> Result<(), Problem> {
     let error = &error.locate(text);
     if script.format == Format::Json && script.keep_going {
         write_error(error, output)?;
@@ -171,7 +177,7 @@ fn fail(script: &Script, text: &str, error: Error, output: &mut dyn Write) -> Re
     output.flush()?;
     let place = match error {
         Error::Query(error) => error.position,
-        _ => None,
+        _ => statement.map(|statement| crate::error::line_and_column(text, statement.span.start)),
     };
     let name = script.input.name();
     let mut sentence = match place {
@@ -194,6 +200,6 @@ fn without_place(error: &Error) -> String {
             ..QueryError::clone(error)
         }
         .to_string(),
-        other => other.to_string(),
+        other => with_causes(other),
     }
 }

@@ -4,6 +4,7 @@ mod binder;
 mod call;
 mod collection;
 mod condition;
+mod conflict;
 mod definition;
 mod expression;
 mod group;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::binder::{Binder, Bound, unsupported};
+use super::binder::{Binder, Bound};
 use super::name::suggest;
 use super::scope::{RangeVariable, Scope};
 use super::types::{assignable, is_collection, type_error};
@@ -20,13 +20,6 @@ impl<'a> Binder<'a> {
     /// `insert`
     pub(super) fn insert(&mut self, insert: &'a ast::Insert) -> Bound<Insert> {
         let class = self.writable_class(&insert.class)?;
-        if let Some(conflict) = &insert.on_conflict {
-            let span = conflict
-                .attributes
-                .first()
-                .map_or(insert.class.span, |attribute| attribute.span);
-            return Err(unsupported(span, "on conflict"));
-        }
         let (attributes, source) = match &insert.source {
             ast::InsertSource::Fields(fields) => {
                 let attributes = self.targets(&class, fields.iter().map(|field| &field.name))?;
@@ -46,7 +39,12 @@ impl<'a> Binder<'a> {
             }
         };
         let target = self.column(class.name.clone(), Type::Reference(class.name.clone()));
+        let on_conflict = insert.on_conflict.as_ref();
+        let on_conflict = on_conflict
+            .map(|conflict| self.on_conflict(&class, &attributes, conflict))
+            .transpose()?;
         Ok(Insert {
+            on_conflict,
             class: class.id,
             class_name: class.name.clone(),
             slots: attributes.iter().map(|attribute| attribute.slot).collect(),
@@ -70,7 +68,7 @@ impl<'a> Binder<'a> {
     }
 
     /// The attributes that get values, each once.
-    fn targets(
+    pub(super) fn targets(
         &self,
         class: &Class,
         names: impl IntoIterator<Item = &'a ast::Name>,
@@ -219,7 +217,7 @@ impl<'a> Binder<'a> {
         })
     }
 
-    fn assignment(
+    pub(super) fn assignment(
         &mut self,
         class: &Class,
         target: &Column,
@@ -340,7 +338,7 @@ impl<'a> Binder<'a> {
 }
 
 /// The scope of a statement over one class.
-fn one_range<'a>(variable: Option<&ast::Name>, column: Column) -> Scope<'a> {
+pub(super) fn one_range<'a>(variable: Option<&ast::Name>, column: Column) -> Scope<'a> {
     let name = variable.map(|variable| variable.text.clone());
     let mut scope = Scope::query();
     scope.single = true;

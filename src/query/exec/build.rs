@@ -12,7 +12,9 @@ use super::{
 use crate::error::{QueryErrorCode, Result};
 use crate::object::{ClassId, Type};
 use crate::query::function::arithmetic::failure;
-use crate::query::plan::{Aggregate, Column, ColumnId, Expression, JoinKind, NodeId, Partition, Plan, SortKey};
+use crate::query::plan::{
+    Aggregate, Column, ColumnId, Expression, JoinKind, NodeId, Partition, Plan, SortKey,
+};
 use crate::read::Direction;
 
 /// The operators of a plan.

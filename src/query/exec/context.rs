@@ -111,7 +111,10 @@ impl Context {
     /// A context that has read nothing.
     pub fn new(options: Options) -> Context {
         Context {
-            profiler: options.profile.clone().map(|sink| RefCell::new(Profiler::new(sink))),
+            profiler: options
+                .profile
+                .clone()
+                .map(|sink| RefCell::new(Profiler::new(sink))),
             options,
             statistics: Cell::default(),
             held: Cell::new(0),
@@ -259,13 +262,15 @@ impl Drop for Context {
     fn drop(&mut self) {
         let statistics = self.statistics();
         if let Some(profiler) = &mut self.profiler {
-            let mut total = Measures::default();
-            total.rows = statistics.rows;
-            total.objects = statistics.objects;
-            total.bytes = statistics.bytes;
-            total.index_entries = statistics.index_entries;
-            total.peak_memory = statistics.peak_memory;
-            total.spilled = statistics.spilled;
+            let total = Measures {
+                rows: statistics.rows,
+                objects: statistics.objects,
+                bytes: statistics.bytes,
+                index_entries: statistics.index_entries,
+                peak_memory: statistics.peak_memory,
+                spilled: statistics.spilled,
+                ..Measures::default()
+            };
             profiler.get_mut().finish(total);
         }
     }

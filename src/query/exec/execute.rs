@@ -2,14 +2,16 @@
 
 use std::sync::Arc;
 
-use super::batch::{Batch, Object};
+use super::batch::{Batch, Cell, Object};
 use super::build::build;
 use super::compile::{Compiler, Row, evaluate};
 use super::context::{Context, Options, Run, Shared};
 use super::rows::{Row as OutputRow, Rows};
 use crate::error::Result;
 use crate::object::{Oid, Value};
-use crate::query::plan::{Column, Delete, Insert, InsertSource, Plan, Returning, Statement, Update};
+use crate::query::plan::{
+    Column, ConflictUpdate, Delete, Insert, InsertSource, Plan, Returning, Statement, Update,
+};
 use crate::read::Reader;
 
 /// Begins to run a query over a state. `parameters` are the values of the statement's parameters, in its order.
@@ -166,6 +168,40 @@ fn target(column: &Column, row: &Row<'_, '_>) -> Option<Oid> {
     }
 }
 
+/// The new values that `on conflict .. update` gives an object, over its state in `reader`, in the order of the
+/// assignments. `excluded` is the struct of what was to be inserted.
+pub fn conflict_values(
+    update: &ConflictUpdate,
+    (oid, excluded): (Oid, Value),
+    reader: Arc<dyn Reader>,
+    parameters: Vec<Value>,
+    options: Options,
+) -> Result<Vec<Value>> {
+    let shared = shared(reader, parameters, &options);
+    let context = Context::new(options);
+    let run = Run {
+        shared: &shared,
+        context: &context,
+        outer: None,
+    };
+    let mut batch = Batch::new(&[update.target.clone(), update.excluded.clone()]);
+    let object = run.object(oid)?.map_or(Object::Gone(oid), Object::Present);
+    let cells = [Cell::Object(object), Cell::Value(excluded)];
+    for (column, cell) in batch.cells.iter_mut().zip(cells) {
+        column.push(cell);
+    }
+    batch.length = 1;
+    let row = Row {
+        batch: &batch,
+        index: 0,
+        run: &run,
+    };
+    let values = update.assignments.iter();
+    values
+        .map(|assignment| evaluate(&assignment.value, &row))
+        .collect()
+}
+
 /// What `returning` gives for these objects, in the state of `reader`: the new one after an insert or update, the
 /// old one before a delete.
 pub fn returning_rows(
@@ -192,7 +228,7 @@ pub fn returning_rows(
         let mut batch = Batch::new(std::slice::from_ref(&returning.target));
         let object = run.object(*oid)?.map_or(Object::Gone(*oid), Object::Present);
         if let Some(cells) = batch.cells.first_mut() {
-            cells.push(super::batch::Cell::Object(object));
+            cells.push(Cell::Object(object));
         }
         batch.length = 1;
         let row = Row {

@@ -35,6 +35,6 @@ mod tests;
 pub use batch::{BATCH, Batch};
 pub use build::build;
 pub use context::{Answer, Options, Place, Run, Scope, Shared, Statistics};
-pub use execute::{delete_targets, execute, insert_rows, returning_rows, update_rows};
+pub use execute::{conflict_values, delete_targets, execute, insert_rows, returning_rows, update_rows};
 pub use profiler::Sink as ProfileSink;
 pub use rows::{Row, Rows};

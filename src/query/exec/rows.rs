@@ -41,7 +41,7 @@ self_cell!(
 /// After an error, and after the last row, it gives no more rows.
 pub struct Rows {
     execution: Execution,
-    context: Context,
+    context: Box<Context>,
     labels: Arc<[Arc<str>]>,
     done: bool,
 }
@@ -83,7 +83,7 @@ impl Rows {
         })?;
         Ok(Rows {
             execution,
-            context: Context::new(options),
+            context: Box::new(Context::new(options)),
             labels,
             done: false,
         })

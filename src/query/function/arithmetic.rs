@@ -114,7 +114,12 @@ fn temporal(operator: Arithmetic, a: &Value, b: &Value) -> Result<Value> {
         ),
         (Add | Subtract, Value::Duration(a), Value::Duration(b)) => duration(int(operator, a.0, b.0)),
         (Add | Subtract, Value::Timestamp(a), Value::Duration(b)) => int(operator, a.0, b.0)
-            .map(|micros| Value::Timestamp(Timestamp(micros)))
+            .map(Timestamp)
+            .and_then(|time| match time.is_valid() {
+                true => Ok(time),
+                false => Err(out_of_range("timestamp")),
+            })
+            .map(Value::Timestamp)
             .map_err(|_| out_of_range("timestamp")),
         (Add | Subtract, Value::Date(a), Value::Duration(b)) => move_date(operator, *a, *b),
         (Add | Subtract, Value::Time(a), Value::Duration(b)) => {
@@ -165,9 +170,8 @@ fn move_date(operator: Arithmetic, date: Date, by: Duration) -> Result<Value> {
         ));
     }
     let days = int(operator, i64::from(date.0), by.0 / DAY)?;
-    i32::try_from(days)
-        .map(|days| Value::Date(Date(days)))
-        .map_err(|_| out_of_range("date"))
+    let date = i32::try_from(days).ok().map(Date).filter(|date| date.is_valid());
+    date.map(Value::Date).ok_or_else(|| out_of_range("date"))
 }
 
 /// The int equal to `number`; `None` if it has a fraction or does not fit.

@@ -12,4 +12,4 @@ mod strings;
 mod table;
 mod time;
 
-pub use table::{Call, definition, resolve};
+pub use table::{Call, definition, names, resolve};

@@ -90,14 +90,19 @@ const CONFLICT: &str =
     "write `on conflict (attribute) do nothing` or `on conflict (attribute) update set a = e`";
 
 /// ```ebnf
-/// on_conflict = "on" "conflict" "(" name { "," name } ")" ( "do" "nothing" | "update" "set" assignments ) ;
+/// on_conflict = "on" "conflict" "(" name { "," name } ")" ( "do" "nothing" | [ "do" ] "update" "set" assignments ) ;
 /// ```
 pub(super) fn on_conflict(input: Input<'_>) -> Parsed<'_, OnConflict> {
     let (input, (_, _, attributes)) =
         (word("on"), word("conflict"), parenthesized(comma_list(name))).parse(input)?;
-    let (input, nothing) = flag("do")(input)?;
+    let (input, given) = flag("do")(input)?;
+    let (input, nothing) = if given {
+        flag("nothing")(input)?
+    } else {
+        (input, false)
+    };
     let (input, action) = if nothing {
-        (word("nothing")(input)?.0, ConflictAction::Nothing)
+        (input, ConflictAction::Nothing)
     } else {
         let (input, _) = word("update")(input)?;
         let (input, _) = word("set")(input)?;

@@ -333,7 +333,8 @@ pub(super) fn field(input: Input<'_>) -> Parsed<'_, Field> {
 const CALL: &str = "a call is written `f(a, b)`; a query may be its only argument";
 
 /// ```ebnf
-/// call = ( name | "distinct" ) "(" [ "distinct" expression | query | expression "," expression { "," expression } ] ")" ;
+/// call = ( name | "distinct" ) "(" [ "distinct" expression | ANY_WORD | query
+///        | expression "," expression { "," expression } ] ")" ;
 /// ```
 pub(super) fn call(input: Input<'_>) -> Parsed<'_, ExprKind> {
     let function = name_here(input);
@@ -354,9 +355,19 @@ pub(super) fn call(input: Input<'_>) -> Parsed<'_, ExprKind> {
     Ok((input, kind))
 }
 
+/// A word that is the whole argument, which is a name (of a class, most likely) even where it is reserved.
+fn lone_name(input: Input<'_>) -> Option<Expr> {
+    let is_literal = input.is_one_of(&["true", "false", "nil", "null", "nan", "inf"]);
+    let alone = input.kind() == TokenKind::Word && input.ahead(1).is(TokenKind::CloseParenthesis);
+    (alone && !is_literal).then(|| Expr::new(ExprKind::Name(name_here(input)), input.span()))
+}
+
 fn call_arguments(input: Input<'_>) -> Parsed<'_, Vec<Expr>> {
     if input.is(TokenKind::CloseParenthesis) {
         return Ok((input, Vec::new()));
+    }
+    if let Some(name) = lone_name(input) {
+        return Ok((input.ahead(1), vec![name]));
     }
     let (input, first) = input.beside(bracketed)?;
     let mut arguments = vec![first];

@@ -47,14 +47,14 @@ pub(super) fn statement_heads(statement: &Statement) -> Vec<Node> {
                 .map(|assignment| format!("{} = {}", assignment.attribute, assignment.value))
                 .collect();
             let name = &update.target.name;
-            (format!("Update {name} set {}", Joined(&assignments, ", ")), Vec::new())
+            (
+                format!("Update {name} set {}", Joined(&assignments, ", ")),
+                Vec::new(),
+            )
         }
         Change::Delete(delete) => (format!("Delete {}", delete.target.name), Vec::new()),
     };
-    vec![Node {
-        below,
-        ..leaf(text)
-    }]
+    vec![Node { below, ..leaf(text) }]
 }
 
 fn leaf(text: String) -> Node {

@@ -69,7 +69,11 @@ impl Measures {
     pub fn fields(&self) -> Vec<(&'static str, Value)> {
         let int = |figure: u64| Value::Int(i64::try_from(figure).unwrap_or(i64::MAX));
         let mut fields = vec![("rows", int(self.rows))];
-        fields.extend(self.figures().into_iter().map(|(name, figure)| (name, int(figure))));
+        fields.extend(
+            self.figures()
+                .into_iter()
+                .map(|(name, figure)| (name, int(figure))),
+        );
         let micros = u64::try_from(self.time.as_micros()).unwrap_or(u64::MAX);
         fields.push(("microseconds", int(micros)));
         fields
@@ -78,7 +82,11 @@ impl Measures {
     /// The sum of a whole run, as a line.
     pub fn summary(&self) -> String {
         let seconds = self.time.as_secs_f64();
-        let mut line = format!("{}; {}", counted(self.rows, "row"), counted(self.objects, "object"));
+        let mut line = format!(
+            "{}; {}",
+            counted(self.rows, "row"),
+            counted(self.objects, "object")
+        );
         line.push_str(" read");
         if self.objects > 0 {
             line.push_str(&format!(" ({})", size(self.bytes)));
@@ -92,7 +100,11 @@ impl Measures {
         if self.spilled > 0 {
             line.push_str(&format!("; {} spilled", size(self.spilled)));
         }
-        line.push_str(&format!("; peak memory {}; {}", size(self.peak_memory), took(self.time)));
+        line.push_str(&format!(
+            "; peak memory {}; {}",
+            size(self.peak_memory),
+            took(self.time)
+        ));
         line
     }
 }

@@ -23,5 +23,6 @@ pub use object_set::ObjectSet;
 pub use operator::{Arithmetic, Comparison, FunctionId, SetOperator};
 pub use pattern::{LikePart, LikePattern};
 pub use statement::{
-    Assignment, Change, Delete, Insert, InsertSource, Output, Query, ResultKind, Returning, Statement, Update,
+    Assignment, Change, ConflictUpdate, Delete, Insert, InsertSource, OnConflict, Output, Query, ResultKind,
+    Returning, Statement, Update,
 };

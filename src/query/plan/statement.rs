@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::expression::{Column, Expression, Slots};
 use super::node::Plan;
+use crate::catalog::IndexId;
 use crate::object::{ClassId, Type};
 
 /// A bound statement: owned, and free of the values of its parameters, so that it can be kept and run again over
@@ -95,8 +96,32 @@ pub struct Insert {
     pub slots: Vec<usize>,
     /// Where the values come from. They have the attributes' types (or are checked at run time, where `any`).
     pub source: InsertSource,
-    /// What is returned of each new object.
+    /// What happens where another object has the values of a unique index.
+    pub on_conflict: Option<OnConflict>,
+    /// What is returned of each new object, and of each that was changed instead.
     pub returning: Option<Returning>,
+}
+
+/// `on conflict` of an [`Insert`].
+#[derive(Debug, Clone)]
+pub struct OnConflict {
+    /// The unique index.
+    pub index: IndexId,
+    /// The slots of its attributes, in its order.
+    pub slots: Vec<usize>,
+    /// What becomes of the object that is there; it is left as it is if absent.
+    pub update: Option<ConflictUpdate>,
+}
+
+/// `do update` of an [`OnConflict`].
+#[derive(Debug, Clone)]
+pub struct ConflictUpdate {
+    /// The object column the assignments are over.
+    pub target: Column,
+    /// The column with the struct of what was to be inserted.
+    pub excluded: Column,
+    /// The assignments.
+    pub assignments: Vec<Assignment>,
 }
 
 /// Where an [`Insert`] takes its values from.
