@@ -114,6 +114,14 @@ pub mod testing {
         let until = crate::heap::Until::Moment;
         crate::maintain::restore_on(from, target, until, &mut |_| std::ops::ControlFlow::Continue(()))
     }
+
+    /// As [`open_on`], with options; the path they name is not looked at.
+    ///
+    /// # Errors
+    /// As [`Options::open`](crate::Options::open).
+    pub fn open_with(disk: &FaultyDisk, options: crate::Options) -> crate::Result<crate::Database> {
+        crate::Database::open_with(disk.clone(), options)
+    }
 }
 
 pub use access::{Decoded, Extent, Follow, ObjectRecord as Record, Objects, StoredObject};

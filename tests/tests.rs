@@ -13,6 +13,7 @@ mod backup;
 mod bench;
 #[cfg(feature = "shell")]
 mod cases;
+mod cleaner;
 mod command;
 mod compatibility;
 mod conflict;

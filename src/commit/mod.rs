@@ -35,5 +35,5 @@ mod recent;
 mod request;
 mod validate;
 
-pub use pipeline::{Pause, Pipeline};
+pub use pipeline::{Pause, Pipeline, now};
 pub use request::{Durability, IndexEntry, Isolation, Request};

@@ -157,6 +157,30 @@ impl Pipeline {
         }
     }
 
+    /// Runs `work` while everything that is applied is published. If it says that it changed which segments there are,
+    /// later readers see that.
+    pub fn settled<R>(&self, work: impl FnOnce() -> Result<(bool, R)>) -> Result<R> {
+        let _sync = self.sync.lock();
+        if let Some(reason) = self.failed.lock().clone() {
+            return Err(Error::ReadOnly(reason));
+        }
+        let (changed, outcome) = work()?;
+        if changed {
+            let mut published = self.published.write();
+            let before = published.clone();
+            let indexes = self.indexes.capture(before.commit());
+            *published = Arc::new(View::new(
+                before.commit(),
+                before.time(),
+                before.catalog().clone(),
+                self.heap.view(),
+                indexes,
+                before.secret(),
+            ));
+        }
+        Ok(outcome)
+    }
+
     /// Adds a request to the queue; `true` makes the caller the next leader.
     fn enqueue(&self, ticket: Arc<Ticket>) -> bool {
         let mut queue = self.queue.lock();
@@ -513,7 +537,7 @@ fn again(error: &Error) -> Error {
 }
 
 /// Microseconds since 1970-01-01 UTC. Only recorded: order comes from commit numbers.
-fn now() -> i64 {
+pub fn now() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_micros()).unwrap_or(i64::MAX)
 }

@@ -83,7 +83,11 @@ impl Database {
 
     /// Opens the database on a given disk, its indexes in memory.
     pub(crate) fn open_on(disk: impl Disk + 'static) -> Result<Database> {
-        let options = Options::new(None);
+        Database::open_with(disk, Options::new(None))
+    }
+
+    /// Opens the database on a given disk with options, its indexes in memory.
+    pub(crate) fn open_with(disk: impl Disk + 'static, options: Options) -> Result<Database> {
         crate::instance::open_on(Arc::new(disk), IndexStorage::Memory, options)
             .map(|instance| Database { instance })
     }
@@ -107,6 +111,11 @@ impl Database {
             self.instance.engine().clone(),
             self.instance.clone(),
         ))
+    }
+
+    /// The oldest commit whose state [`Database::snapshot_at`] can read now.
+    pub fn oldest_commit(&self) -> CommitNumber {
+        self.instance.heap.floor()
     }
 
     /// The state at an earlier time: that after the newest commit made at or before it, as far as it is kept.
@@ -232,14 +241,15 @@ impl Database {
         self.instance.persist()
     }
 
-    /// Writes a checkpoint of the object table, so that the next open replays only what comes after.
+    /// Writes a checkpoint of the object table, so that the next open replays only what comes after. Segments in which
+    /// nothing lives any more are removed with it.
     ///
     /// # Errors
     /// [`Error::NoSpace`] or [`Error::Io`].
     pub fn checkpoint(&self) -> Result<()> {
         self.instance.check_writable()?;
         self.instance.indexes.flush()?;
-        self.instance.heap.checkpoint()
+        self.instance.checkpoint_and_release()
     }
 
     /// Reclaims the space of old versions and deleted objects: moves what lives out of segments that hold much else, in

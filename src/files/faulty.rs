@@ -112,6 +112,21 @@ impl FaultyDisk {
         Ok(FaultyDisk::holding(copied))
     }
 
+    /// The length of a file, `None` if there is none.
+    pub fn len(&self, path: &Path) -> Option<u64> {
+        let contents = self.state.lock().live.files.get(path)?.clone();
+        let metadata = contents.lock().live.metadata();
+        metadata.ok().map(|found| found.len())
+    }
+
+    /// Removes a file, durably, whatever fault is set; no operation is counted.
+    pub fn remove_file(&self, path: &Path) {
+        let mut state = self.state.lock();
+        let change = EntryChange::Remove(path.to_path_buf());
+        state.live.apply(&change);
+        state.durable.apply(&change);
+    }
+
     /// The paths of all files, sorted.
     pub fn paths(&self) -> Vec<PathBuf> {
         self.state.lock().live.files.keys().cloned().collect()

@@ -138,6 +138,9 @@ pub fn assemble(
         last_time: end.time,
         serials: serials.next(false),
         segments: runs(segments.iter().map(|segment| segment.number)),
+        // What the cleaner had given up before the backup was made is not in it.
+        floor: end.commit,
+        uses: Vec::new(),
     };
     for segment in &segments {
         segment.file.sync()?;

@@ -53,7 +53,10 @@ impl Heap {
                 return Ok(());
             }
             let mut versions = 0u64;
-            for (oid, location) in &entries {
+            let known = entries
+                .iter()
+                .filter(|(_, location)| *location != Location::NOWHERE);
+            for (oid, location) in known {
                 match self.verify_chain(*oid, *location) {
                     Ok(length) => versions = versions.saturating_add(length),
                     Err(error) => findings.found(described(error)),
@@ -154,19 +157,22 @@ impl Heap {
             return Err(Error::corruption(place(), "a record without an object"));
         };
         let known = self.table_version().get(oid)?;
+        let known = known.filter(|known| *known != Location::NOWHERE);
         if known == Some(location) {
             return Ok(());
         }
         let freed = || self.segments().get(segment).is_none();
         let Some(known) = known else {
-            return match freed() {
+            // Tombstones that nothing needs any more are forgotten, and so are objects of dropped classes.
+            let forgotten = || record.commit <= self.floor();
+            return match freed() || forgotten() {
                 true => Ok(()),
                 false => Err(Error::corruption(place(), "the table does not know this object")),
             };
         };
         // A head that cannot be read was reported when the table was looked through.
-        let head = self.segments().record(known, oid);
-        match head {
+        let segments = self.segments();
+        match segments.record(known, oid) {
             Ok(head) if head.header.commit < record.commit && !freed() => Err(Error::corruption(
                 place(),
                 "the table points at an older version than this one",

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::footer::{BlockSums, Tally};
-use super::frame::{COMMITS, Chain, FRAME_HEADER, sections};
+use super::frame::{COMMITS, Chain, FRAME_HEADER, MOVE, moves, sections};
 use super::log::write_footer;
 use super::position::LogPosition;
 use super::scan::Window;
@@ -145,12 +145,16 @@ pub(super) fn survey_sound(segment: &Segment, limit: u32) -> Result<Survey> {
             .get(segment, survey.end, header.size(), limit)?
             .unwrap_or_default();
         survey.sums.add(bytes);
+        let payload = bytes.get(FRAME_HEADER..).unwrap_or_default();
         if header.kind == COMMITS {
-            for section in sections(bytes.get(FRAME_HEADER..).unwrap_or_default(), 0) {
+            for section in sections(payload, 0) {
                 survey
                     .tally
                     .add(section.number, section.time, section.count as usize);
             }
+        } else if header.kind == MOVE {
+            let moved = u32::try_from(moves(payload, segment.number, 0).count()).unwrap_or(u32::MAX);
+            survey.tally.records = survey.tally.records.saturating_add(moved);
         }
         survey.chain = header.next();
         survey.end = survey
@@ -174,7 +178,10 @@ pub(super) fn seal_at(
     write_footer(segment, found.end, found.sums, &found.tally, found.chain)?;
     segment.file.sync()?;
     match Segment::open(disk, segment.number, database)? {
-        Found::Sealed(sealed) => Ok(Arc::new(sealed)),
+        Found::Sealed(sealed) => {
+            sealed.use_count.copy(&segment.use_count);
+            Ok(Arc::new(sealed))
+        }
         Found::Open(_) | Found::Blank => Err(Error::corruption(
             place(segment.number, u64::from(found.end), None),
             "the footer that was written now cannot be read",

@@ -17,6 +17,8 @@ pub(super) struct Versions {
     previous: Vec<Option<Location>>,
     /// Versions within the group itself, if several commits of it may write the same object.
     within: Option<FxHashMap<Oid, Location>>,
+    /// The segments of the versions that what was encoded so far supersedes.
+    pub(super) superseded: Vec<u32>,
     /// What was encoded so far.
     pub(super) written: Vec<(Oid, Location)>,
 }
@@ -27,6 +29,7 @@ impl Versions {
         Versions {
             previous,
             within: (group.len() > 1).then(FxHashMap::default),
+            superseded: Vec::new(),
             written: Vec::with_capacity(records),
         }
     }
@@ -39,7 +42,9 @@ impl Versions {
             .within
             .as_mut()
             .and_then(|within| within.insert(record.oid, location));
-        within.or(earlier)
+        let superseded = within.or(earlier);
+        self.superseded.extend(superseded.map(Location::segment));
+        superseded
     }
 }
 

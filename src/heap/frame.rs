@@ -19,6 +19,8 @@ pub(super) const COMMITS: u16 = 1;
 pub(super) const RESERVATION: u16 = 2;
 /// A frame of records that the cleaner moved.
 pub(super) const MOVE: u16 = 3;
+/// A frame that lists the segments there are, when some are given up.
+pub(super) const CENSUS: u16 = SKIPPABLE | 4;
 /// A frame of an unknown kind may be skipped if its kind has this bit.
 pub(super) const SKIPPABLE: u16 = 0x8000;
 

@@ -17,13 +17,14 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 
 use super::encode::{Versions, encode_frame};
+use super::fixed::padded;
 use super::footer::{BlockSums, Footer, Tally};
 use super::frame::{COMMITS, Chain, FRAME_HEADER, FrameHeader, RESERVATION, encode_reservation};
 use super::object_heap::CommitEntry;
 use super::plan::{FRAME_TARGET, FramePlan, plan_frames};
 use super::position::{Location, LogPosition};
 use super::segment::{HEAP_DIRECTORY, SEGMENT_HEADER, Segment, footer_room, segment_path};
-use super::segments::SegmentDirectory;
+use super::segments::{Directories, SegmentDirectory};
 use crate::error::{Error, Result};
 use crate::files::Disk;
 use crate::object::Oid;
@@ -41,12 +42,11 @@ pub(super) struct Log {
     disk: Arc<dyn Disk>,
     database: [u8; 16],
     epoch: u32,
-    pub(super) segments: Arc<SegmentDirectory>,
+    pub(super) segments: Directories,
     writer: Mutex<Writer>,
     syncing: Mutex<()>,
     durable: AtomicU64,
     end: AtomicU64,
-    records: AtomicU64,
     /// Why nothing can be written, once that is so.
     refusal: OnceLock<String>,
 }
@@ -61,8 +61,6 @@ pub(super) struct LogStart {
     pub(super) next_number: u32,
     /// The segment to go on in; `None` begins a new one.
     pub(super) active: Option<Active>,
-    /// Records in the log.
-    pub(super) records: u64,
 }
 
 /// The segment that is written to.
@@ -95,6 +93,18 @@ pub(super) struct Written {
     pub(super) chain: Chain,
     /// Where each record lies, in log order.
     pub(super) records: Vec<(Oid, Location)>,
+    /// The segments of the versions they supersede.
+    pub(super) superseded: Vec<u32>,
+}
+
+/// A frame in the log.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Placed {
+    /// Where its payload begins.
+    pub(super) payload: LogPosition,
+    /// The position after it.
+    pub(super) end: LogPosition,
+    pub(super) chain: Chain,
 }
 
 fn pack(position: LogPosition) -> u64 {
@@ -169,7 +179,7 @@ impl Log {
     pub(super) fn new(
         disk: Arc<dyn Disk>,
         database: [u8; 16],
-        segments: Arc<SegmentDirectory>,
+        segments: SegmentDirectory,
         start: LogStart,
     ) -> Log {
         let refusal = OnceLock::new();
@@ -180,7 +190,7 @@ impl Log {
             disk,
             database,
             epoch: start.epoch,
-            segments,
+            segments: Directories::new(segments),
             writer: Mutex::new(Writer {
                 active: start.active,
                 spare: VecDeque::new(),
@@ -193,7 +203,6 @@ impl Log {
             syncing: Mutex::new(()),
             durable: AtomicU64::new(pack(start.end)),
             end: AtomicU64::new(pack(start.end)),
-            records: AtomicU64::new(start.records),
             refusal,
         }
     }
@@ -214,10 +223,6 @@ impl Log {
     pub(super) fn end_and_chain(&self) -> (LogPosition, Chain) {
         let writer = self.writer.lock();
         (self.end(), writer.chain)
-    }
-
-    pub(super) fn records(&self) -> u64 {
-        self.records.load(Ordering::Relaxed)
     }
 
     /// An error if nothing can be written any more.
@@ -270,31 +275,80 @@ impl Log {
             written.map_err(|error| self.refuse(error))?;
             tally(&mut writer, frame, group);
         }
-        let records = versions.written;
-        self.records.fetch_add(records.len() as u64, Ordering::Relaxed);
+        let Versions {
+            written: records,
+            superseded,
+            ..
+        } = versions;
         Ok(Written {
             end: self.end(),
             chain: writer.chain,
             records,
+            superseded,
         })
     }
 
     /// Writes a frame that reserves the serial numbers of `class` below `end`.
     pub(super) fn reserve(&self, class: u32, end: u64) -> Result<()> {
+        let mut payload = Vec::with_capacity(16);
+        encode_reservation(&mut payload, class, end);
+        self.append_other(RESERVATION, &payload, 0).map(drop)
+    }
+    /// Writes one frame of another kind than commits; `records` counts what its payload holds.
+    pub(super) fn append_other(&self, kind: u16, payload: &[u8], records: u32) -> Result<Placed> {
         self.check_writable()?;
         let mut writer = self.writer.lock();
         let frame = FramePlan {
-            bound: FRAME_HEADER + 16,
+            bound: FRAME_HEADER.saturating_add(padded(payload.len())),
             parts: Vec::new(),
         };
         self.make_room(&mut writer, std::slice::from_ref(&frame))?;
-        let written = self.place(&mut writer, frame.bound).and_then(|_| {
+        let written = self.place(&mut writer, frame.bound).and_then(|start| {
             writer.buffer.clear();
             writer.buffer.resize(FRAME_HEADER, 0);
-            encode_reservation(&mut writer.buffer, class, end);
-            self.write_frame(&mut writer, RESERVATION)
+            writer.buffer.extend_from_slice(payload);
+            writer.buffer.resize(frame.bound, 0);
+            self.write_frame(&mut writer, kind).map(|()| start)
         });
-        written.map_err(|error| self.refuse(error))
+        let start = written.map_err(|error| self.refuse(error))?;
+        if let Some(active) = &mut writer.active {
+            active.tally.records = active.tally.records.saturating_add(records);
+        }
+        Ok(Placed {
+            payload: LogPosition {
+                segment: start.segment,
+                offset: start.offset.saturating_add(FRAME_HEADER as u32),
+            },
+            end: self.end(),
+            chain: writer.chain,
+        })
+    }
+
+    /// The segment that is written to, and what its frames hold so far.
+    pub(super) fn active(&self) -> Option<(Arc<Segment>, Tally)> {
+        let writer = self.writer.lock();
+        let active = writer.active.as_ref()?;
+        Some((active.segment.clone(), active.tally))
+    }
+
+    /// Seals the segment that is written to, if it has frames; the next frame begins a new one. False if it has none.
+    pub(super) fn roll(&self) -> Result<bool> {
+        self.check_writable()?;
+        let mut writer = self.writer.lock();
+        if writer
+            .active
+            .as_ref()
+            .is_none_or(|active| active.offset <= SEGMENT_HEADER)
+        {
+            return Ok(false);
+        }
+        if writer.spare.is_empty() {
+            let segment = self.make_segment(&mut writer, FRAME_HEADER)?;
+            writer.spare.push_back(segment);
+        }
+        let sealed = self.begin_segment(&mut writer);
+        sealed.map_err(|error| self.refuse(error))?;
+        Ok(true)
     }
 
     /// Makes segments until all `frames` have a place. When it fails, nothing has changed.
@@ -347,19 +401,29 @@ impl Log {
             {
                 return Ok(active.position());
             }
-            if let Some(full) = writer.active.take() {
-                write_footer(&full.segment, full.offset, full.sums, &full.tally, writer.chain)?;
-                full.segment.set_tally(full.tally);
-            }
-            let Some(segment) = writer.spare.pop_front() else {
-                return Err(Error::Limit("no segment was reserved for a frame".into()));
-            };
-            let mut header = [0; SEGMENT_HEADER as usize];
-            segment.file.read_at(&mut header, 0)?;
-            self.segments.insert(segment.clone());
-            writer.unsynced.push(segment.clone());
-            writer.active = Some(Active::new(segment, &header));
+            self.begin_segment(writer)?;
         }
+    }
+
+    /// Seals the active segment and goes on in the next one that was made ahead.
+    fn begin_segment(&self, writer: &mut Writer) -> Result<()> {
+        if let Some(full) = writer.active.take() {
+            write_footer(&full.segment, full.offset, full.sums, &full.tally, writer.chain)?;
+            full.segment.set_tally(full.tally);
+            // One that was open when the log was opened, and not written to since, is not in the list yet.
+            if writer.unsynced.last().map(|segment| segment.number) != Some(full.segment.number) {
+                writer.unsynced.push(full.segment);
+            }
+        }
+        let Some(segment) = writer.spare.pop_front() else {
+            return Err(Error::Limit("no segment was reserved for a frame".into()));
+        };
+        let mut header = [0; SEGMENT_HEADER as usize];
+        segment.file.read_at(&mut header, 0)?;
+        self.segments.insert(&segment);
+        writer.unsynced.push(segment.clone());
+        writer.active = Some(Active::new(segment, &header));
+        Ok(())
     }
 
     /// Writes the frame in the buffer, whose payload is complete, at the end of the active segment.

@@ -2,6 +2,7 @@
 
 mod archive;
 mod assemble;
+mod census;
 mod chronicle;
 mod consistency;
 mod cut;
@@ -11,10 +12,13 @@ mod footer;
 mod format;
 mod frame;
 mod log;
+mod moves;
 mod object_heap;
 mod pending;
 mod plan;
 mod position;
+mod readers;
+mod reclaim;
 mod record;
 mod recovery;
 mod replay;
@@ -36,10 +40,12 @@ pub use archive::{HeldLog, Moment, SegmentIdentity, segment_file};
 pub use assemble::{Assembled, Assembly, Until, assemble};
 pub use consistency::Findings;
 pub use format::found;
+pub use moves::Moved;
 pub use object_heap::Damage;
 #[cfg(test)]
 pub use object_heap::Head;
 pub use object_heap::{Appended, CommitEntry, Heap, HeapOptions, RecordEntry, Recovered};
 pub use position::{Location, LogPosition};
+pub use reclaim::{Amount, LiveRecord, Needs, SegmentUse};
 pub use salvage::{Loss, Remains, explore};
 pub use view::HeapView;

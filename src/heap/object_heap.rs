@@ -13,10 +13,12 @@ use super::frame::Chain;
 use super::log::Log;
 use super::pending::{Pending, PendingGroup};
 use super::position::{Location, LogPosition};
+use super::readers::{Mark, Readers};
+use super::reclaim::Reclaim;
 use super::recovery::recover;
 use super::replay::replay_commits;
 use super::root::RootMetadata;
-use super::segment::Segment;
+use super::segment::{Segment, UseCount};
 use super::segments::{SegmentDirectory, runs};
 use super::serials::Serials;
 use super::table::{Table, TableVersion};
@@ -144,9 +146,9 @@ pub struct Replayed<'a> {
 /// Figures about the heap.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HeapStatistics {
-    /// Segment files.
+    /// Segment files, those included that only open readers keep.
     pub segments: u64,
-    /// Bytes of the log in use, headers and footers included.
+    /// Bytes of them in use, headers and footers included.
     pub bytes: u64,
     /// Records in the log, superseded versions included.
     pub records: u64,
@@ -173,25 +175,27 @@ pub struct Damage {
 /// `applied`, then those of log and table.
 #[derive(Debug)]
 pub struct Heap {
-    disk: Arc<dyn Disk>,
+    pub(super) disk: Arc<dyn Disk>,
     options: HeapOptions,
     format: FormatFile,
-    log: Log,
-    table: Table,
-    serials: Serials,
-    pending: Pending,
-    appending: Mutex<()>,
+    pub(super) log: Log,
+    pub(super) table: Table,
+    pub(super) serials: Serials,
+    pub(super) pending: Pending,
+    pub(super) appending: Mutex<()>,
     checkpointing: Mutex<Checkpointed>,
-    applied: Mutex<Applied>,
+    pub(super) applied: Mutex<Applied>,
+    pub(super) readers: Readers,
+    pub(super) reclaim: Mutex<Reclaim>,
 }
 
 /// What is in the table.
 #[derive(Debug, Clone, Copy)]
-struct Applied {
-    position: LogPosition,
-    chain: Chain,
-    last_commit: CommitNumber,
-    last_time: i64,
+pub(super) struct Applied {
+    pub(super) position: LogPosition,
+    pub(super) chain: Chain,
+    pub(super) last_commit: CommitNumber,
+    pub(super) last_time: i64,
 }
 
 /// The newest checkpoint.
@@ -235,6 +239,8 @@ impl Heap {
                 last_commit: recovered.last_commit,
                 last_time: recovered.last_time,
             }),
+            readers: Readers::new(opened.floor, recovered.last_commit),
+            reclaim: Mutex::new(Reclaim::new(opened.counted)),
         };
         Ok((heap, recovered))
     }
@@ -264,7 +270,7 @@ impl Heap {
         let _one_at_a_time = self.appending.lock();
         let previous = self.previous_versions(group)?;
         let written = self.log.append(group, previous)?;
-        let records = PendingGroup::new(written.records);
+        let records = PendingGroup::new(written.records, written.superseded, None);
         self.pending.push(records.clone());
         let last = group.last();
         Ok(Appended {
@@ -289,7 +295,9 @@ impl Heap {
             true => Ok(None),
             false => match pending.iter().find_map(|group| group.find(record.oid)) {
                 Some(location) => Ok(Some(location)),
-                None => table.get(record.oid),
+                None => Ok(table
+                    .get(record.oid)?
+                    .filter(|location| *location != Location::NOWHERE)),
             },
         });
         previous.collect()
@@ -306,18 +314,28 @@ impl Heap {
         for records in appended.records.records.chunks(APPLY_BATCH) {
             self.table.set_all(records.iter().copied());
         }
+        self.count_uses(&appended.records, appended.last_commit);
         *applied = Applied {
             position: appended.end,
             chain: appended.chain,
             last_commit: applied.last_commit.max(appended.last_commit),
             last_time: applied.last_time.max(appended.last_time),
         };
+        self.readers.applied(appended.last_commit);
         self.pending.remove(&appended.records);
+        self.apply_moves(&mut applied);
     }
 
     /// A reader of the applied state; cheap.
     pub fn view(&self) -> HeapView {
-        HeapView::new(self.table.version(), self.log.segments.clone())
+        let mark = self.readers.register_newest();
+        self.view_with(mark)
+    }
+
+    /// The directory before the table: see the head of `segments.rs`.
+    fn view_with(&self, mark: Arc<Mark>) -> HeapView {
+        let segments = self.log.segments.current();
+        HeapView::new(self.table.version(), segments, mark)
     }
 
     /// A reader that may be asked for commits from `commit` on.
@@ -325,15 +343,18 @@ impl Heap {
     /// # Errors
     ///
     /// [`Error::Expired`] where the versions of that state are no longer kept.
-    pub fn view_at(&self, _commit: CommitNumber) -> Result<HeapView> {
-        Ok(self.view())
+    pub fn view_at(&self, commit: CommitNumber) -> Result<HeapView> {
+        let mark = self.readers.register(commit)?;
+        Ok(self.view_with(mark))
     }
 
     /// The time of `commit`, or of the nearest kept one before it; microseconds since 1970 UTC.
     pub fn time_of(&self, commit: CommitNumber) -> Result<i64> {
         Ok(
-            last_commit_where(&self.log.segments.from(0), &|number, _| number <= commit)?
-                .map_or(0, |found| found.1),
+            last_commit_where(&self.log.segments.current().from(0), &|number, _| {
+                number <= commit
+            })?
+            .map_or(0, |found| found.1),
         )
     }
 
@@ -343,17 +364,23 @@ impl Heap {
     ///
     /// [`Error::Expired`] where all that are kept are newer.
     pub fn commit_at(&self, time: i64) -> Result<CommitNumber> {
-        let found = last_commit_where(&self.log.segments.from(0), &|_, made| made <= time)?;
+        let found = last_commit_where(&self.log.segments.current().from(0), &|_, made| made <= time)?;
         let found = found.map(|(number, _)| number);
         found.ok_or_else(|| Error::Expired("everything that is kept was committed later than that".into()))
     }
 
     /// The newest applied version of an object.
     pub fn head(&self, oid: Oid) -> Result<Option<Head>> {
-        let Some(location) = self.table.get(oid)? else {
+        // Before the table is asked, as every reader does.
+        let segments = self.log.segments.current();
+        let Some(location) = self
+            .table
+            .get(oid)?
+            .filter(|location| *location != Location::NOWHERE)
+        else {
             return Ok(None);
         };
-        let record = self.log.segments.record(location, oid)?;
+        let record = segments.record(location, oid)?;
         Ok(Some(Head {
             commit: record.header.commit,
             deleted: record.header.deleted(),
@@ -370,7 +397,7 @@ impl Heap {
     /// Shows every applied commit that begins at or after `from`, in log order.
     pub fn replay(&self, from: LogPosition, visit: &mut dyn FnMut(Replayed<'_>) -> Result<()>) -> Result<()> {
         let until = self.applied.lock().position;
-        replay_commits(&self.log.segments, from, until, visit)
+        replay_commits(&self.log.segments.current(), from, until, visit)
     }
 
     /// The position through which the log is known durable.
@@ -402,7 +429,7 @@ impl Heap {
         else {
             return 0;
         };
-        let segments = self.log.segments.from(from.segment);
+        let segments = self.log.segments.current().from(from.segment);
         let bytes: u64 = segments.iter().map(|segment| u64::from(segment.end())).sum();
         bytes.saturating_sub(u64::from(from.offset))
     }
@@ -415,21 +442,20 @@ impl Heap {
     pub fn checkpoint(&self) -> Result<()> {
         self.log.check_writable()?;
         let mut checkpointed = self.checkpointing.lock();
-        let position = loop {
+        let (position, generation) = loop {
             let applied = self.applied.lock();
-            if self
-                .table
-                .freeze(applied.position, self.metadata(&applied, false))
-            {
-                break applied.position;
+            let (metadata, generation) = self.metadata(&applied, false);
+            if self.table.freeze(applied.position, metadata) {
+                break (applied.position, generation);
             }
             drop(applied);
             // An earlier attempt failed half-way; what it froze comes first.
             self.log.sync(self.log.end())?;
             self.table.write()?;
         };
-        self.log.sync(position)?;
+        self.log.sync(self.log.end().max(position))?;
         self.table.write()?;
+        self.reclaim.lock().checkpointed(generation);
         *checkpointed = Checkpointed {
             position,
             clean: false,
@@ -454,7 +480,7 @@ impl Heap {
 
     /// The segments from number `from` on, ascending.
     pub(super) fn segments_from(&self, from: u32) -> Vec<Arc<Segment>> {
-        self.log.segments.from(from)
+        self.log.segments.current().from(from)
     }
 
     /// Lets numbering in `class` go on at `next`, or where it is if that is later.
@@ -463,8 +489,8 @@ impl Heap {
     }
 
     /// All segments, by number.
-    pub(super) fn segments(&self) -> &SegmentDirectory {
-        &self.log.segments
+    pub(super) fn segments(&self) -> Arc<SegmentDirectory> {
+        self.log.segments.current()
     }
 
     /// The table as it is now.
@@ -477,13 +503,24 @@ impl Heap {
         self.format.format.encode().to_vec()
     }
 
-    fn metadata(&self, applied: &Applied, clean: bool) -> Vec<u8> {
-        let segments = self
-            .log
-            .segments
-            .from(0)
-            .into_iter()
-            .map(|segment| segment.number);
+    /// What goes with a checkpoint of what is applied, and the retirements it knows.
+    fn metadata(&self, applied: &Applied, clean: bool) -> (Vec<u8>, u64) {
+        let reclaim = self.reclaim.lock();
+        let segments = self.log.segments.current().from(0);
+        let segments = || {
+            let below = segments
+                .iter()
+                .filter(|segment| segment.number <= applied.position.segment);
+            below.map(|segment| (segment.number, &segment.use_count))
+        };
+        let use_of = |(number, uses): (u32, &UseCount)| {
+            let live = u32::try_from(uses.live()).unwrap_or(u32::MAX);
+            (number, live, uses.superseded_by())
+        };
+        let uses = match reclaim.is_counted() {
+            true => segments().map(use_of).collect(),
+            false => Vec::new(),
+        };
         let metadata = RootMetadata {
             clean,
             epoch: self.log.epoch(),
@@ -491,9 +528,11 @@ impl Heap {
             last_commit: applied.last_commit,
             last_time: applied.last_time,
             serials: self.serials.next(clean),
-            segments: runs(segments.filter(|number| *number <= applied.position.segment)),
+            segments: runs(segments().map(|(number, _)| number)),
+            floor: self.readers.floor(),
+            uses,
         };
-        metadata.encode()
+        (metadata.encode(), reclaim.generation())
     }
 
     /// Checkpoints and marks the database clean; nothing can be written afterwards. The lock is freed when the heap is
@@ -523,7 +562,9 @@ impl Heap {
             return Ok(());
         }
         self.log.sync(position)?;
-        self.table.checkpoint(position, &self.metadata(&applied, true))?;
+        let (metadata, generation) = self.metadata(&applied, true);
+        self.table.checkpoint(position, &metadata)?;
+        self.reclaim.lock().checkpointed(generation);
         *checkpointed = Checkpointed {
             position,
             clean: true,
@@ -533,11 +574,16 @@ impl Heap {
 
     /// Figures about the heap.
     pub fn statistics(&self) -> HeapStatistics {
-        let segments = self.log.segments.from(0);
+        let segments = self.log.segments.current().from(0);
+        let retired = self.retired();
+        let sealed = segments.iter().filter_map(|segment| segment.tally());
+        let sealed: u64 = sealed.map(|tally| u64::from(tally.records)).sum();
+        let active = self.log.active().map_or(0, |(_, tally)| tally.records);
+        let bytes: u64 = segments.iter().map(|segment| segment.bytes_with_footer()).sum();
         HeapStatistics {
-            segments: segments.len() as u64,
-            bytes: segments.iter().map(|segment| segment.bytes_with_footer()).sum(),
-            records: self.log.records(),
+            segments: (segments.len() as u64).saturating_add(retired.segments),
+            bytes: bytes.saturating_add(retired.bytes),
+            records: sealed.saturating_add(u64::from(active)),
             dirty_bytes: self.table.memory_bytes() as u64,
             tail_bytes: self.tail_bytes(),
         }
@@ -552,7 +598,7 @@ impl Heap {
         let verify = Verify {
             disk: &*self.disk,
             database: self.format.format.database,
-            segments: &self.log.segments,
+            segments: &self.log.segments.current(),
             table: &self.table.version(),
             end: self.log.end(),
         };

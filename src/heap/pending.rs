@@ -9,20 +9,41 @@ use std::sync::{Arc, OnceLock};
 use parking_lot::Mutex;
 use rustc_hash::FxHashMap;
 
-use super::position::Location;
+use super::frame::Chain;
+use super::position::{Location, LogPosition};
 use crate::object::Oid;
 
 /// One group's records, and an index over them that is built when it is first asked.
 #[derive(Debug)]
 pub(super) struct PendingGroup {
     pub(super) records: Vec<(Oid, Location)>,
+    /// The segments of the versions that the records supersede, one entry a version.
+    pub(super) superseded: Vec<u32>,
+    /// Says that this is no commit group, but a move.
+    pub(super) moved: Option<PendingMove>,
     index: OnceLock<FxHashMap<Oid, Location>>,
 }
 
+/// What the table needs to know of a move, beside where the copies lie.
+#[derive(Debug)]
+pub(super) struct PendingMove {
+    /// Where each record was copied from.
+    pub(super) origins: Vec<Location>,
+    /// The position after it.
+    pub(super) end: LogPosition,
+    pub(super) chain: Chain,
+}
+
 impl PendingGroup {
-    pub(super) fn new(records: Vec<(Oid, Location)>) -> Arc<PendingGroup> {
+    pub(super) fn new(
+        records: Vec<(Oid, Location)>,
+        superseded: Vec<u32>,
+        moved: Option<PendingMove>,
+    ) -> Arc<PendingGroup> {
         Arc::new(PendingGroup {
             records,
+            superseded,
+            moved,
             index: OnceLock::new(),
         })
     }
@@ -43,6 +64,12 @@ pub(super) struct Pending {
 impl Pending {
     pub(super) fn push(&self, group: Arc<PendingGroup>) {
         self.groups.lock().push_back(group);
+    }
+
+    /// The oldest group, if it is a move.
+    pub(super) fn first_move(&self) -> Option<Arc<PendingGroup>> {
+        let groups = self.groups.lock();
+        groups.front().filter(|group| group.moved.is_some()).cloned()
     }
 
     /// Takes out a group that has been applied.

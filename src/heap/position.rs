@@ -22,6 +22,9 @@ impl fmt::Display for LogPosition {
 pub struct Location(pub std::num::NonZeroU64);
 
 impl Location {
+    /// No place: an object that is gone for good, its tombstone included. Segments are numbered from 1.
+    pub const NOWHERE: Location = Location(std::num::NonZeroU64::MIN);
+
     /// The location of the record at `offset` (a multiple of 8) of `segment`.
     pub fn new(segment: u32, offset: u64) -> Option<Location> {
         let units = u32::try_from(offset / 8).ok()?;

@@ -86,6 +86,12 @@ impl RecordHeader {
             .saturating_add(self.length as usize)
     }
 
+    /// Whether it supersedes a version.
+    #[inline]
+    pub(super) fn has_previous(&self) -> bool {
+        self.flags & HAS_PREVIOUS != 0
+    }
+
     /// Whether the object was deleted.
     #[inline]
     pub(super) fn deleted(&self) -> bool {
@@ -119,6 +125,11 @@ impl<'a> StoredRecord<'a> {
         })
     }
 
+    /// The segment in which a tombstone was first written, if this is a copy of one.
+    pub(super) fn original_segment(&self) -> Option<u32> {
+        self.header.deleted().then(|| u32_at(self.stored, 0)).flatten()
+    }
+
     /// The body, decompressed where it was compressed.
     #[inline]
     pub(super) fn body(&self) -> Result<RecordBody<'a>> {
@@ -148,6 +159,18 @@ impl<'a> StoredRecord<'a> {
             _ => Err(damaged()),
         }
     }
+}
+
+/// Appends a copy of the record in `bytes`, which lies in segment `number`. The copy of a tombstone has a body: the
+/// segment of the original (u32), until which older versions of the object may lie in the log.
+pub(super) fn copy_record(buffer: &mut Vec<u8>, header: &RecordHeader, bytes: &[u8], number: u32) {
+    let start = buffer.len();
+    buffer.extend_from_slice(bytes.get(..header.unpadded()).unwrap_or_default());
+    if header.deleted() && header.length == 0 {
+        buffer.extend_from_slice(&number.to_le_bytes());
+        put(buffer, start, &4u32.to_le_bytes());
+    }
+    buffer.resize(padded(buffer.len()), 0);
 }
 
 /// The most bytes a record with this body can take.

@@ -12,6 +12,7 @@
 //!    Otherwise it is the tail, and is cut off; so is a commit whose last frame is missing.
 //! 5. Cutting: a new timeline begins, segments beyond the end are removed, the newest first, the one with the end is
 //!    sealed there, and the log goes on in a new one. If nothing had to be cut, it goes on where it ends.
+//!    So are segments that a checkpoint does not list any more: they were being given up.
 //! 6. Older segments without a footer (left by a kill) were checked frame by frame and get theirs. Everything is synced.
 //!
 //! Killing a recovery is harmless: each step leaves a log that recovers to the same end. A read-only open does 1 to 4
@@ -20,6 +21,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::census::{gaps, were_given_up};
 use super::cut::{Leftover, find_leftover, seal_at, survey};
 use super::format::{FormatFile, open_format};
 use super::frame::Chain;
@@ -35,6 +37,7 @@ use super::serials::Serials;
 use super::table::{Root, Table};
 use crate::error::{Error, Result};
 use crate::files::Disk;
+use crate::object::CommitNumber;
 
 /// A heap that has been recovered.
 #[derive(Debug)]
@@ -47,6 +50,10 @@ pub(super) struct Opened {
     pub(super) chain: Chain,
     /// The position of the checkpoint that was loaded.
     pub(super) checkpoint: LogPosition,
+    /// The commit from which on every state is whole.
+    pub(super) floor: CommitNumber,
+    /// Whether the uses of the segments are counted.
+    pub(super) counted: bool,
 }
 
 /// The files of the heap, by what they turned out to be.
@@ -56,6 +63,8 @@ struct Files {
     /// Numbers of those that are sealed.
     sealed: Vec<u32>,
     blanks: Vec<u32>,
+    /// Numbers of those that the checkpoint does not list any more: they were being given up.
+    given_up: Vec<u32>,
     highest: u32,
 }
 
@@ -74,14 +83,15 @@ struct Loaded {
     /// The position of the checkpoint.
     start: LogPosition,
     replay: Replay,
+    counted: bool,
 }
 
 /// Opens the database on `disk` and brings it into a state to go on from.
 pub(super) fn recover(disk: &Arc<dyn Disk>, options: &HeapOptions) -> Result<Opened> {
     let mut format = open_format(&**disk, options.create && !options.read_only)?;
     let database = format.format.database;
-    let files = open_files(&**disk, database)?;
-    let loaded = load(disk, options, &files)?;
+    let mut files = open_files(&**disk, database)?;
+    let loaded = load(disk, options, &mut files)?;
     let Replay { log_end, end, .. } = loaded.replay;
     let leftover = find_leftover(&files.segments, log_end, end.position)?;
     let cut = leftover.describe(end.position);
@@ -94,7 +104,6 @@ pub(super) fn recover(disk: &Arc<dyn Disk>, options: &HeapOptions) -> Result<Ope
         end: end.position,
         chain: end.chain,
         next_number: files.highest.saturating_add(1),
-        records: count_records(&segments, active.as_ref()),
         active,
     };
     let recovered = Recovered {
@@ -105,24 +114,31 @@ pub(super) fn recover(disk: &Arc<dyn Disk>, options: &HeapOptions) -> Result<Ope
         clean: format.created || (cut.is_none() && loaded.metadata.clean && end.position == loaded.start),
         cut,
     };
+    let format_created = format.created;
     Ok(Opened {
         format,
-        log: Log::new(disk.clone(), database, Arc::new(directory_of(&segments)), start),
+        log: Log::new(disk.clone(), database, directory_of(&segments), start),
         table: loaded.table,
         serials: loaded.serials,
         recovered,
         chain: end.chain,
         checkpoint: loaded.replay.checkpoint,
+        floor: loaded.metadata.floor,
+        counted: loaded.counted || format_created,
     })
 }
 
 /// Loads the table at its checkpoint and replays the log after it.
-fn load(disk: &Arc<dyn Disk>, options: &HeapOptions, files: &Files) -> Result<Loaded> {
-    let (table, root) = open_table(disk)?;
+fn load(disk: &Arc<dyn Disk>, options: &HeapOptions, files: &mut Files) -> Result<Loaded> {
+    let (table, root) = open_table(disk, files)?;
     let mut metadata = match &root {
         Some(root) => check_root(root, files)?,
         None => RootMetadata::default(),
     };
+    if let Some(root) = &root {
+        set_aside(files, root, &metadata);
+    }
+    let counted = !metadata.uses.is_empty();
     let start = root.as_ref().map_or(LogPosition::default(), |root| root.position);
     let serials = Serials::default();
     for (class, next) in &metadata.serials {
@@ -138,26 +154,50 @@ fn load(disk: &Arc<dyn Disk>, options: &HeapOptions, files: &Files) -> Result<Lo
         last_commit: metadata.last_commit,
         last_time: metadata.last_time,
         epoch: metadata.epoch,
+        floor: metadata.floor,
+        headless: false,
         pending: None,
     };
-    let replay = replay(&mut replayer, disk, options, start, metadata.chain)?;
+    for (number, live, superseded_by) in &metadata.uses {
+        if let Some(segment) = directory.get(*number) {
+            segment.use_count.set(*live, *superseded_by);
+        }
+    }
+    let after_gap = match root {
+        Some(_) => Vec::new(),
+        None => gaps(&files.segments)?,
+    };
+    let replay = replay(&mut replayer, disk, options, start, metadata.chain, after_gap)?;
     replayer.raise_serials();
     metadata.last_commit = replayer.last_commit;
     metadata.last_time = replayer.last_time;
     metadata.epoch = replayer.epoch;
+    metadata.floor = replayer.floor;
     Ok(Loaded {
         table,
         serials,
         metadata,
         start,
         replay,
+        counted,
     })
 }
 
-fn count_records(segments: &[Arc<Segment>], active: Option<&Active>) -> u64 {
-    let sealed = segments.iter().filter_map(|segment| segment.footer());
-    let sealed: u64 = sealed.map(|footer| u64::from(footer.tally.records)).sum();
-    sealed.saturating_add(active.map_or(0, |active| u64::from(active.tally.records)))
+/// Takes out of `files` the segments that were being given up: the checkpoint has them no more.
+fn set_aside(files: &mut Files, root: &Root, metadata: &RootMetadata) {
+    let listed = |number: u32| {
+        metadata
+            .segments
+            .iter()
+            .any(|(first, last)| (*first..=*last).contains(&number))
+    };
+    files.segments.retain(|segment| {
+        let keep = segment.number > root.position.segment || listed(segment.number);
+        if !keep {
+            files.given_up.push(segment.number);
+        }
+        keep
+    });
 }
 
 fn directory_of(segments: &[Arc<Segment>]) -> SegmentDirectory {
@@ -187,12 +227,31 @@ fn open_files(disk: &dyn Disk, database: [u8; 16]) -> Result<Files> {
     Ok(files)
 }
 
-/// The table at its checkpoint; an empty one, to be rebuilt, if its files are damaged.
-fn open_table(disk: &Arc<dyn Disk>) -> Result<(Table, Option<Root>)> {
+/// The table at its checkpoint; an empty one, to be rebuilt, if its files are damaged, or its checkpoint is an older one
+/// that needs segments which were given up since.
+fn open_table(disk: &Arc<dyn Disk>, files: &Files) -> Result<(Table, Option<Root>)> {
     match Table::open(disk.clone()) {
         Err(Error::Corruption(_)) => Ok((Table::rebuild(disk.clone())?, None)),
+        Ok((_, Some(root))) if is_outlived(&root, files)? => Ok((Table::rebuild(disk.clone())?, None)),
         opened => opened,
     }
+}
+
+/// Whether the segments that the checkpoint lists and that are missing were all given up.
+fn is_outlived(root: &Root, files: &Files) -> Result<bool> {
+    let Some(metadata) = RootMetadata::decode(&root.metadata) else {
+        return Ok(false);
+    };
+    let listed = metadata.segments.iter().flat_map(|(first, last)| *first..=*last);
+    let present = |number: &u32| {
+        let segments = &files.segments;
+        segments
+            .binary_search_by_key(number, |segment| segment.number)
+            .is_ok()
+            || files.blanks.binary_search(number).is_ok()
+    };
+    let missing: Vec<u32> = listed.filter(|number| !present(number)).collect();
+    Ok(!missing.is_empty() && were_given_up(&files.segments, &missing)?)
 }
 
 /// Checks that all the checkpoint relies on is there.
@@ -266,12 +325,18 @@ fn replay(
     options: &HeapOptions,
     start: LogPosition,
     chain: Chain,
+    after_gap: Vec<u32>,
 ) -> Result<Replay> {
-    let mut reader = LogReader::new(replayer.segments.to_vec(), start, Some(chain));
+    let reader = LogReader::new(replayer.segments.to_vec(), start, Some(chain));
+    let mut reader = reader.over_gaps(after_gap);
     let mut checkpoint = start;
     let mut before = start;
     while reader.advance()? {
+        let behind_gap = reader.is_behind_gap();
         if let Some(frame) = reader.frame()? {
+            if behind_gap {
+                replayer.cross_gap(frame.position)?;
+            }
             replayer.frame(&frame, before)?;
         }
         before = reader.position();
@@ -331,6 +396,8 @@ fn checkpoint_midway(
         last_time: replayer.last_time,
         serials: replayer.serials.next(false),
         segments: runs(numbers.filter(|number| *number <= at.position.segment)),
+        floor: replayer.floor,
+        uses: Vec::new(),
     };
     replayer.table.checkpoint(at.position, &metadata.encode())
 }
@@ -352,6 +419,7 @@ fn settle(
     let beyond = |number: &u32| *number > end.position.segment;
     let later = files.segments.iter().map(|segment| segment.number).filter(beyond);
     let mut useless: Vec<u32> = later.chain(files.blanks.iter().copied()).collect();
+    useless.extend(&files.given_up);
     useless.sort_unstable_by_key(|number| std::cmp::Reverse(*number));
     for number in &useless {
         disk.remove(&segment_path(*number))?;

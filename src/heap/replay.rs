@@ -34,7 +34,12 @@ pub(super) fn replay_commits(
         segment: from.segment,
         offset: 0,
     };
-    let mut reader = LogReader::new(segments.from(from.segment), start, None);
+    let segments = segments.from(from.segment);
+    // Segments that were given up in between hold nothing for who asks: they were needed until then.
+    let pairs = segments.iter().zip(segments.iter().skip(1));
+    let behind_gap = pairs.filter(|(before, after)| before.number.checked_add(1) != Some(after.number));
+    let behind_gap = behind_gap.map(|(_, after)| after.number).collect();
+    let mut reader = LogReader::new(segments, start, None).over_gaps(behind_gap);
     let mut parts = Parts::default();
     while reader.position() < until && reader.advance()? {
         let Some(frame) = reader.frame()? else { break };

@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use super::frame::{
-    COMMITS, Chain, MOVE, RESERVATION, SKIPPABLE, Section, moves, records, reservations, sections,
+    CENSUS, COMMITS, Chain, MOVE, RESERVATION, SKIPPABLE, Section, moves, records, reservations, sections,
 };
 use super::position::{Location, LogPosition};
 use super::record::RecordHeader;
+use super::root::RootMetadata;
 use super::scan::{Frame, LogReader};
-use super::segment::{Segment, place};
+use super::segment::{Segment, UseCount, place};
 use super::segments::SegmentDirectory;
 use super::serials::Serials;
 use super::table::Table;
@@ -29,6 +30,11 @@ pub(super) struct Replayer<'a> {
     pub(super) last_commit: CommitNumber,
     pub(super) last_time: i64,
     pub(super) epoch: u32,
+    /// The commit from which on every state is whole.
+    pub(super) floor: CommitNumber,
+    /// In a rebuild over segments that were given up: the commits that go on in the next frame have lost their
+    /// beginning, which was whole once.
+    pub(super) headless: bool,
     /// The commit that was begun and not ended: the end of the frame before its first, and what that first one says.
     pub(super) pending: Option<(LogPosition, Chain)>,
 }
@@ -46,6 +52,10 @@ impl Replayer<'_> {
                 Ok(())
             }
             MOVE => self.moves(frame),
+            CENSUS => {
+                self.census(frame);
+                Ok(())
+            }
             kind if kind & SKIPPABLE != 0 => Ok(()),
             kind => Err(Error::Format(format!(
                 "{} holds a frame of kind {kind}, which this build does not know; open it with a newer build",
@@ -54,11 +64,55 @@ impl Replayer<'_> {
         }
     }
 
+    fn census(&mut self, frame: &Frame<'_>) {
+        let Some(census) = RootMetadata::decode(frame.payload) else {
+            return;
+        };
+        self.floor = self.floor.max(census.floor);
+        // The last commits may lie in what was given up.
+        if census.last_commit > self.last_commit {
+            self.last_commit = census.last_commit;
+            self.last_time = census.last_time;
+        }
+        for (class, next) in census.serials {
+            self.serials.raise(class, next);
+        }
+    }
+
+    /// Goes on behind segments that were given up. A commit that they end was whole, or they would not have been.
+    pub(super) fn cross_gap(&mut self, next: LogPosition) -> Result<()> {
+        self.headless = true;
+        let Some((start, chain)) = self.pending.take() else {
+            return Ok(());
+        };
+        let mut reader = LogReader::new(self.segments.to_vec(), start, Some(chain));
+        let mut number = None;
+        while reader.advance()? {
+            let Some(frame) = reader.frame()? else { break };
+            if frame.position >= next {
+                break;
+            }
+            if frame.header.kind != COMMITS {
+                continue;
+            }
+            for section in sections(frame.payload, frame.payload_start) {
+                if section.first && !section.last {
+                    number = Some(section.number);
+                }
+                if number == Some(section.number) {
+                    self.records(&section, &frame)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn commits(&mut self, frame: &Frame<'_>, before: LogPosition) -> Result<()> {
         let mut end = frame.payload_start;
         for section in sections(frame.payload, frame.payload_start) {
             end = section.end;
-            if section.first && section.last {
+            self.headless &= !section.first;
+            if (section.first && section.last) || self.headless {
                 self.records(&section, frame)?;
             } else if section.first {
                 self.pending = Some((before, frame.header.chain));
@@ -100,8 +154,21 @@ impl Replayer<'_> {
         for (location, header) in records(section.records, segment, section.records_start) {
             count += 1;
             let oid = Oid::from_bits(header.oid).ok_or_else(|| malformed(frame))?;
-            if !self.rebuild || self.is_newest(oid, location, &header)? {
-                self.table.set(oid, location);
+            if self.rebuild {
+                if self.is_newest(oid, location, &header)? {
+                    self.table.set(oid, location);
+                }
+                continue;
+            }
+            if header.has_previous()
+                && let Some(previous) = self.table.get(oid)?
+                && let Some(uses) = self.uses(previous)
+            {
+                uses.supersede(header.commit);
+            }
+            self.table.set(oid, location);
+            if let Some(uses) = self.uses(location) {
+                uses.add(1);
             }
         }
         if count != section.count {
@@ -128,9 +195,21 @@ impl Replayer<'_> {
             };
             if wanted {
                 self.table.set(oid, location);
+                if let Some(uses) = origin.and_then(|origin| self.uses(origin)) {
+                    uses.take();
+                }
+                if let Some(uses) = self.uses(location) {
+                    uses.add(1);
+                }
             }
         }
         Ok(())
+    }
+
+    /// The count of uses of the segment at `location`.
+    fn uses(&self, location: Location) -> Option<&UseCount> {
+        let segment = self.directory.get(location.segment())?;
+        Some(&segment.use_count)
     }
 
     /// Lets numbering go on past every serial number in the table.

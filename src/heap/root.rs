@@ -21,6 +21,11 @@ pub(super) struct RootMetadata {
     pub(super) serials: Vec<(u32, u64)>,
     /// The segments up to the position, as runs of numbers (first, last).
     pub(super) segments: Vec<(u32, u32)>,
+    /// The commit from which on every state is whole.
+    pub(super) floor: CommitNumber,
+    /// For each segment how many of its records are in use, and the newest commit that superseded one; nothing where
+    /// that is not known.
+    pub(super) uses: Vec<(u32, u32, CommitNumber)>,
 }
 
 impl Default for Chain {
@@ -42,7 +47,7 @@ impl RootMetadata {
         bytes.extend_from_slice(&self.chain.previous.to_le_bytes());
         bytes.extend_from_slice(&count(self.serials.len()));
         bytes.extend_from_slice(&count(self.segments.len()));
-        bytes.extend_from_slice(&[0; 4]);
+        bytes.extend_from_slice(&count(self.uses.len().saturating_add(1)));
         for (class, next) in &self.serials {
             bytes.extend_from_slice(&class.to_le_bytes());
             bytes.extend_from_slice(&next.to_le_bytes());
@@ -50,6 +55,13 @@ impl RootMetadata {
         for (first, last) in &self.segments {
             bytes.extend_from_slice(&first.to_le_bytes());
             bytes.extend_from_slice(&last.to_le_bytes());
+        }
+        bytes.extend_from_slice(&self.floor.0.to_le_bytes());
+        bytes.extend_from_slice(&[0; 8]);
+        for (number, live, superseded_by) in &self.uses {
+            bytes.extend_from_slice(&number.to_le_bytes());
+            bytes.extend_from_slice(&live.to_le_bytes());
+            bytes.extend_from_slice(&superseded_by.0.to_le_bytes());
         }
         bytes
     }
@@ -63,6 +75,11 @@ impl RootMetadata {
         let runs = u32_at(bytes, 40)? as usize;
         let runs_start = FIXED.checked_add(serials.checked_mul(12)?)?;
         let end = runs_start.checked_add(runs.checked_mul(8)?)?;
+        // Zero: written before segments were given up.
+        let uses = u32_at(bytes, 44)? as usize;
+        let uses = bytes.get(end..end.checked_add(uses.checked_mul(16)?)?)?;
+        let mut uses = uses.chunks_exact(16);
+        let floor = uses.next().and_then(|entry| u64_at(entry, 0)).unwrap_or(0);
         let serials = bytes.get(FIXED..runs_start)?.chunks_exact(12);
         let runs = bytes.get(runs_start..end)?.chunks_exact(8);
         Some(RootMetadata {
@@ -79,6 +96,13 @@ impl RootMetadata {
                 .collect(),
             segments: runs
                 .filter_map(|entry| Some((u32_at(entry, 0)?, u32_at(entry, 4)?)))
+                .collect(),
+            floor: CommitNumber(floor),
+            uses: uses
+                .filter_map(|entry| {
+                    let superseded_by = CommitNumber(u64_at(entry, 8)?);
+                    Some((u32_at(entry, 0)?, u32_at(entry, 4)?, superseded_by))
+                })
                 .collect(),
         })
     }
@@ -101,6 +125,8 @@ mod tests {
             last_time: -1,
             serials: vec![(1, 2), (64, 1 << 40)],
             segments: vec![(1, 5), (9, 9)],
+            floor: CommitNumber(40),
+            uses: vec![(1, 7, CommitNumber(70)), (9, 0, CommitNumber(0))],
         };
         let bytes = metadata.encode();
         assert_eq!(RootMetadata::decode(&bytes), Some(metadata));

@@ -105,6 +105,8 @@ pub(super) struct LogReader {
     chain: Option<Chain>,
     window: Window,
     found: Option<(LogPosition, FrameHeader)>,
+    /// Numbers of segments before which others were given up, ascending: their first frame is taken as it is.
+    after_gap: Vec<u32>,
 }
 
 impl LogReader {
@@ -119,7 +121,29 @@ impl LogReader {
             chain,
             window: Window::default(),
             found: None,
+            after_gap: Vec::new(),
         }
+    }
+
+    /// Goes on over segments that were given up, before those with these numbers.
+    pub(super) fn over_gaps(mut self, after_gap: Vec<u32>) -> LogReader {
+        self.after_gap = after_gap;
+        self
+    }
+
+    /// The chain that the first frame of `segment` must continue.
+    fn chain_into(&self, segment: &Segment) -> Option<Chain> {
+        match self.after_gap.binary_search(&segment.number) {
+            Ok(_) => None,
+            Err(_) => self.chain,
+        }
+    }
+
+    /// Whether the frame it is on is the first one behind a gap.
+    pub(super) fn is_behind_gap(&self) -> bool {
+        self.found.is_some_and(|(position, _)| {
+            position.offset == SEGMENT_HEADER && self.after_gap.binary_search(&position.segment).is_ok()
+        })
     }
 
     /// Moves to the next frame; false at the end of the log: no segment has a successor of the last frame.
@@ -130,7 +154,11 @@ impl LogReader {
                 true => self.position.offset.max(SEGMENT_HEADER),
                 false => SEGMENT_HEADER,
             };
-            if self.take(&segment, offset, self.chain)? {
+            let chain = match offset {
+                SEGMENT_HEADER => self.chain_into(&segment),
+                _ => self.chain,
+            };
+            if self.take(&segment, offset, chain)? {
                 return Ok(true);
             }
         }
@@ -142,7 +170,7 @@ impl LogReader {
             let Some(segment) = self.segments.get(index).cloned() else {
                 break;
             };
-            if self.take(&segment, SEGMENT_HEADER, self.chain)? {
+            if self.take(&segment, SEGMENT_HEADER, self.chain_into(&segment))? {
                 self.current = index;
                 return Ok(true);
             }

@@ -7,7 +7,7 @@
 //! and a branch.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use super::fixed::{put, u16_at, u32_at};
@@ -37,6 +37,59 @@ pub(super) struct Segment {
     checks: Option<BlockChecks>,
     /// What its frames hold, once it is sealed.
     tally: OnceLock<Tally>,
+    pub(super) use_count: UseCount,
+}
+
+/// How much of a segment is in use: kept up by every change of the table.
+#[derive(Debug, Default)]
+pub(super) struct UseCount {
+    /// Records that the table points at. While the table changes, and before it was counted after a rebuild, it may be
+    /// anything.
+    live: AtomicI64,
+    /// The newest commit that superseded a record of the segment.
+    superseded_by: AtomicU64,
+}
+
+impl UseCount {
+    /// Records that the table points at.
+    pub(super) fn live(&self) -> u64 {
+        u64::try_from(self.live.load(Ordering::Relaxed)).unwrap_or(0)
+    }
+
+    /// The newest commit that superseded a record of the segment.
+    pub(super) fn superseded_by(&self) -> CommitNumber {
+        CommitNumber(self.superseded_by.load(Ordering::Relaxed))
+    }
+
+    /// The table points at `count` more records.
+    pub(super) fn add(&self, count: u32) {
+        self.live.fetch_add(i64::from(count), Ordering::Relaxed);
+    }
+
+    /// The table points at one record less: it was moved, or dropped.
+    pub(super) fn take(&self) {
+        self.live.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    /// The table points at one record less, because `commit` wrote a newer version.
+    pub(super) fn supersede(&self, commit: CommitNumber) {
+        self.take();
+        self.superseded_by.fetch_max(commit.0, Ordering::Relaxed);
+    }
+
+    /// Takes over another count.
+    pub(super) fn copy(&self, other: &UseCount) {
+        self.live
+            .store(other.live.load(Ordering::Relaxed), Ordering::Relaxed);
+        self.superseded_by
+            .store(other.superseded_by().0, Ordering::Relaxed);
+    }
+
+    /// Sets what was counted or stored.
+    pub(super) fn set(&self, live: u32, superseded_by: CommitNumber) {
+        self.live.store(i64::from(live), Ordering::Relaxed);
+        self.superseded_by.store(superseded_by.0, Ordering::Relaxed);
+    }
 }
 
 /// The checks of a segment that was sealed before it was opened.
@@ -143,6 +196,7 @@ impl Segment {
                 end: AtomicU32::new(SEGMENT_HEADER),
                 checks: None,
                 tally: OnceLock::new(),
+                use_count: UseCount::default(),
             }),
             Err(error) => {
                 // The first error counts; a blank file left behind is removed at the next open.
@@ -173,6 +227,7 @@ impl Segment {
                 end: AtomicU32::new(u32::try_from(length).unwrap_or(u32::MAX)),
                 checks: None,
                 tally: OnceLock::new(),
+                use_count: UseCount::default(),
             })),
         }
     }
@@ -185,6 +240,7 @@ impl Segment {
             file,
             end: AtomicU32::new(footer.data_end),
             tally: OnceLock::from(footer.tally),
+            use_count: UseCount::default(),
             checks: Some(BlockChecks {
                 footer,
                 verified: (0..words).map(|_| AtomicU64::new(0)).collect(),
@@ -274,6 +330,14 @@ impl Segment {
         bit(first) && (last == first || (last == first + 1 && bit(last)))
     }
 
+    /// The record at `location`, which must be of `oid`, and the bytes of the segment from there on.
+    pub(super) fn record_bytes(&self, location: Location, oid: Oid) -> Result<(StoredRecord<'_>, &[u8])> {
+        let record = self.record(location, oid)?;
+        let published = self.map.get(..self.end() as usize).unwrap_or_default();
+        let bytes = published.get(location.offset() as usize..);
+        Ok((record, bytes.unwrap_or_default()))
+    }
+
     /// The record at `location`, which must be of `oid`.
     pub(super) fn record(&self, location: Location, oid: Oid) -> Result<StoredRecord<'_>> {
         let offset = location.offset() as usize;
@@ -359,6 +423,15 @@ impl Segment {
                 report(error);
             }
         }
+    }
+
+    /// Bytes of its file, once it is sealed.
+    pub(super) fn file_bytes(&self) -> u64 {
+        let blocks = u64::from(self.end().div_ceil(BLOCK as u32));
+        let list = blocks.saturating_mul(4).next_multiple_of(8);
+        u64::from(self.end())
+            .saturating_add(list)
+            .saturating_add(FOOTER_TRAILER as u64)
     }
 
     /// Bytes after the frames: the footer and what was reserved.

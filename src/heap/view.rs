@@ -7,6 +7,7 @@
 use std::sync::Arc;
 
 use super::position::Location;
+use super::readers::Mark;
 use super::record::StoredRecord;
 use super::segment::place;
 use super::segments::SegmentDirectory;
@@ -19,11 +20,21 @@ use crate::object::{ClassId, CommitNumber, Oid, Record, RecordBody};
 pub struct HeapView {
     table: Arc<TableVersion>,
     segments: Arc<SegmentDirectory>,
+    /// Nothing that this reader may need is dropped from the table.
+    _mark: Arc<Mark>,
 }
 
 impl HeapView {
-    pub(super) fn new(table: Arc<TableVersion>, segments: Arc<SegmentDirectory>) -> HeapView {
-        HeapView { table, segments }
+    pub(super) fn new(
+        table: Arc<TableVersion>,
+        segments: Arc<SegmentDirectory>,
+        mark: Arc<Mark>,
+    ) -> HeapView {
+        HeapView {
+            table,
+            segments,
+            _mark: mark,
+        }
     }
 
     /// The version of `oid` that was newest at commit `at`; `None` if there was none or it was deleted.
@@ -113,6 +124,9 @@ impl HeapView {
     /// The version at commit `at` in the chain of versions that begins at `location`.
     #[inline(never)]
     fn version_at(&self, location: Location, oid: Oid, at: CommitNumber) -> Result<Option<Record<'_>>> {
+        if location == Location::NOWHERE {
+            return Ok(None);
+        }
         let mut location = location;
         let mut newer = CommitNumber(u64::MAX);
         loop {

@@ -1,20 +1,22 @@
-//! The one background thread of a database: checkpoints when they are due, and a bound on what a power cut can take
-//! from buffered commits.
+//! The background threads of a database: one for checkpoints when they are due, and a bound on what a power cut can take
+//! from buffered commits; one that cleans.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
+use super::cleaning::Pace;
 use super::opened::Parts;
 use crate::error::{Error, Result};
 
-/// The handle of the background thread.
+/// The handles of the background threads.
 #[derive(Debug, Default)]
 pub struct Maintenance {
     signal: Arc<Signal>,
-    thread: Mutex<Option<JoinHandle<()>>>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
 }
 
 #[derive(Debug, Default)]
@@ -23,46 +25,56 @@ struct Signal {
     stopped: Condvar,
 }
 
+impl Signal {
+    /// Waits until `until`; whether the threads shall stop.
+    fn stops_before(&self, until: Instant) -> bool {
+        let mut stop = self.stop.lock();
+        while !*stop && !self.stopped.wait_until(&mut stop, until).timed_out() {}
+        *stop
+    }
+}
+
 impl Maintenance {
-    /// Starts the thread for an open database.
+    /// Starts the threads for an open database.
     pub fn start(&self, parts: Arc<Parts>) -> Result<()> {
+        *self.signal.stop.lock() = false;
+        if parts.options.cleaner {
+            self.spawn("olivine-cleaner", clean, parts.clone())?;
+        }
+        self.spawn("olivine-maintenance", run, parts)
+    }
+
+    fn spawn(&self, name: &str, work: fn(&Signal, &Parts), parts: Arc<Parts>) -> Result<()> {
         let signal = self.signal.clone();
-        *signal.stop.lock() = false;
         let thread = std::thread::Builder::new()
-            .name("olivine-maintenance".into())
-            .spawn(move || run(&signal, &parts))
-            .map_err(|error| Error::io("starting the maintenance thread", error))?;
-        *self.thread.lock() = Some(thread);
+            .name(name.into())
+            .spawn(move || work(&signal, &parts))
+            .map_err(|error| Error::io("starting a maintenance thread", error))?;
+        self.threads.lock().push(thread);
         Ok(())
     }
 
-    /// Stops the thread and waits for it. Harmless to repeat.
+    /// Stops the threads and waits for them. Harmless to repeat.
     pub fn stop(&self) {
         *self.signal.stop.lock() = true;
         self.signal.stopped.notify_all();
-        if let Some(thread) = self.thread.lock().take() {
-            // The thread does not panic; if it did, there is nothing left to stop.
+        let threads = std::mem::take(&mut *self.threads.lock());
+        for thread in threads {
+            // They do not panic; if one did, there is nothing left to stop.
             let _ = thread.join();
         }
     }
 }
 
+/// Writes checkpoints when they are due, and syncs buffered commits.
 fn run(signal: &Signal, parts: &Parts) {
     let mut idle_rounds = 0u32;
-    loop {
-        let mut stop = signal.stop.lock();
-        if !*stop {
-            signal.stopped.wait_for(&mut stop, ROUND);
-        }
-        if *stop {
-            return;
-        }
-        drop(stop);
+    while !signal.stops_before(Instant::now() + ROUND) {
         idle_rounds = idle_rounds.saturating_add(1);
         parts.heap.prepare();
         // Failures stick to the heap and reach the next committer.
         if parts.heap.needs_checkpoint() {
-            let _ = parts.heap.checkpoint();
+            let _ = parts.checkpoint_and_release();
         }
         if idle_rounds >= ROUNDS_PER_SYNC && parts.heap.durable() < parts.heap.end() {
             idle_rounds = 0;
@@ -71,6 +83,25 @@ fn run(signal: &Signal, parts: &Parts) {
     }
 }
 
+/// Cleans when there is much to clean.
+fn clean(signal: &Signal, parts: &Parts) {
+    while !signal.stops_before(Instant::now() + CLEANER_ROUND) {
+        let mut pace = Pace::new(parts.options.cleaner_budget);
+        // What fails is tried again in the next round; a heap that takes no writes tells committers why.
+        let _ = parts.tend(&mut |moved| {
+            let until = Instant::now() + pace.wait_after(moved.bytes).min(LONGEST_WAIT);
+            if signal.stops_before(until) || parts.cleaner_must_yield() {
+                return ControlFlow::Break(());
+            }
+            ControlFlow::Continue(())
+        });
+    }
+}
+
 const ROUND: Duration = Duration::from_millis(50);
 /// Buffered commits are synced once a second.
 const ROUNDS_PER_SYNC: u32 = 20;
+/// How much lives is looked at four times a second.
+const CLEANER_ROUND: Duration = Duration::from_millis(250);
+/// A pause of a cleaner with a small budget, at most.
+const LONGEST_WAIT: Duration = Duration::from_secs(1);

@@ -1,12 +1,15 @@
 //! An open database, below its public handle: what is opened together, kept running and closed together.
 
+mod cleaning;
 mod history;
 mod indexes;
 mod maintenance;
 mod open;
 mod opened;
 mod options;
+mod victims;
 
+pub use cleaning::{Pace, Reclaimed};
 pub use open::{open, open_on};
 pub use opened::Instance;
 pub use options::Options;

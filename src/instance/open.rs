@@ -1,6 +1,9 @@
 //! Opening a database: heap, catalog, indexes, and the threads over them.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+
+use parking_lot::Mutex;
 
 use super::indexes::recover;
 use super::opened::{Instance, Parts};
@@ -50,6 +53,8 @@ pub fn open_on(disk: Arc<dyn Disk>, storage: IndexStorage, options: Options) -> 
         heap,
         indexes,
         engine: Arc::new(Engine::new(options.memory / 4)),
+        cleaning: Mutex::default(),
+        cleaners_waiting: AtomicU32::new(0),
         recovery: recovered.cut,
         options,
     })?);

@@ -2,7 +2,11 @@
 
 use std::ops::Deref;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
 
+use parking_lot::Mutex;
+
+use super::cleaning::Cleaning;
 use super::maintenance::Maintenance;
 use super::options::Options;
 use crate::catalog::{Catalog, IndexId};
@@ -60,6 +64,10 @@ pub struct Parts {
     pub(crate) pipeline: Pipeline,
     pub(crate) engine: Arc<Engine>,
     pub(crate) options: Options,
+    /// Held by whoever cleans.
+    pub(crate) cleaning: Mutex<Cleaning>,
+    /// How many wait to clean in place of the background thread.
+    pub(crate) cleaners_waiting: AtomicU32,
     /// What recovery had to say, if anything.
     pub(crate) recovery: Option<String>,
 }

@@ -3,6 +3,7 @@
 mod alter;
 mod answer;
 mod change;
+mod compact;
 mod conflict;
 mod define;
 mod definition;

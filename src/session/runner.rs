@@ -35,7 +35,7 @@ pub struct Session {
     pub(super) variables: Parameters,
     /// What `set` has set.
     pub(super) settings: Settings,
-    cancel: Arc<AtomicBool>,
+    pub(super) cancel: Arc<AtomicBool>,
 }
 
 /// What `begin` left open.
@@ -143,6 +143,7 @@ impl Session {
             | StatementKind::Unname(_) => self.define(statement, parameters),
             StatementKind::Show(_) | StatementKind::Describe(_) => self.show(statement),
             StatementKind::Check => self.check(),
+            StatementKind::Compact { cluster_by } => self.compact(cluster_by.as_deref(), statement),
             _ => Err(unsupported(statement, "this statement").into()),
         }
     }

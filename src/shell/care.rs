@@ -1,4 +1,4 @@
-//! The subcommands that care for a database: check, backup, restore.
+//! The subcommands that care for a database: check, backup, restore, compact.
 
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
@@ -11,7 +11,9 @@ use super::interrupt::Interrupt;
 use super::problem::Problem;
 use crate::database::Database;
 use crate::heap::Loss;
-use crate::maintain::{CheckReport, Finding, Progress, Restore, SalvageReport};
+use crate::maintain::{
+    CheckReport, CompactOptions, CompactProgress, CompactReport, Finding, Progress, Restore, SalvageReport,
+};
 use crate::object::CommitNumber;
 use crate::object::text::parse_timestamp;
 
@@ -25,6 +27,27 @@ pub enum Care {
     Backup(BackupArguments),
     /// Make a database of a backup, as of its newest moment or of any commit.
     Restore(RestoreArguments),
+    /// Reclaim the space of old versions and deleted objects, and lay objects side by side.
+    Compact(CompactArguments),
+}
+
+#[derive(Debug, Args)]
+pub struct CompactArguments {
+    /// The database directory; it must not be open elsewhere (a program compacts its own with `Database::compact`).
+    database: PathBuf,
+    /// Only say what would be moved and freed.
+    #[arg(long)]
+    dry_run: bool,
+    /// Lay objects along a class and its attributes, as in Module.assemblies.parts, instead of in OID order; may be given
+    /// several times.
+    #[arg(long, value_name = "PATH")]
+    cluster: Vec<String>,
+    /// The most bytes to move in a second.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
+    budget: Option<u64>,
+    /// How the report is written.
+    #[arg(long, value_enum, default_value_t = ReportFormat::Text)]
+    format: ReportFormat,
 }
 
 #[derive(Debug, Args)]
@@ -93,6 +116,7 @@ pub fn run(care: Care) -> Result<(), Problem> {
         Care::Salvage(arguments) => salvage(&arguments),
         Care::Backup(arguments) => backup(&arguments),
         Care::Restore(arguments) => restore(&arguments),
+        Care::Compact(arguments) => compact(&arguments),
     }
 }
 
@@ -192,6 +216,63 @@ fn restore(arguments: &RestoreArguments) -> Result<(), Problem> {
     meter.clear();
     writeln!(io::stdout(), "{}", report?)?;
     io::stdout().flush().map_err(Problem::from)
+}
+
+/// Compacts a database. Interrupted, it has moved a part, and fails so that a script knows.
+fn compact(arguments: &CompactArguments) -> Result<(), Problem> {
+    let options = Database::options(&arguments.database).create(false);
+    let database = options.cleaner(false).open()?;
+    let mut options = CompactOptions::new().dry_run(arguments.dry_run);
+    options = arguments
+        .cluster
+        .iter()
+        .fold(options, |options, path| options.cluster_by(path));
+    if let Some(budget) = arguments.budget {
+        options = options.budget(budget);
+    }
+    let mut meter = Meter::new();
+    let report = database.compact(&options, &mut |progress| meter.show(in_stages(progress)));
+    meter.clear();
+    let report = report?;
+    match arguments.format {
+        ReportFormat::Text => writeln!(io::stdout(), "{report}")?,
+        ReportFormat::Json => writeln!(io::stdout(), "{}", compaction_as_json(&report))?,
+    }
+    io::stdout().flush()?;
+    database.close()?;
+    match report.interrupted {
+        true => Err(Problem::Failed(
+            "interrupted; what was moved stays moved, and the next run goes on from there".into(),
+        )),
+        false => Ok(()),
+    }
+}
+
+fn in_stages(progress: &CompactProgress) -> Progress {
+    Progress {
+        stage: "moving",
+        done: progress.records_moved,
+        total: progress.records_to_move.max(progress.records_moved),
+    }
+}
+
+fn compaction_as_json(report: &CompactReport) -> serde_json::Value {
+    serde_json::json!({
+        "dry_run": report.dry_run,
+        "interrupted": report.interrupted,
+        "segments_before": report.segments_before,
+        "bytes_before": report.bytes_before,
+        "segments_after": report.segments_after,
+        "bytes_after": report.bytes_after,
+        "records_moved": report.records_moved,
+        "bytes_moved": report.bytes_moved,
+        "segments_freed": report.segments_freed,
+        "bytes_freed": report.bytes_freed,
+        "segments_pinned": report.segments_pinned,
+        "bytes_pinned": report.bytes_pinned,
+        "segments_kept": report.segments_kept,
+        "bytes_kept": report.bytes_kept,
+    })
 }
 
 /// Shows on a terminal how far long work has come, and ends it at Ctrl-C.

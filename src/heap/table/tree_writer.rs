@@ -5,6 +5,7 @@
 
 use crate::error::Result;
 use crate::files::File;
+use crate::heap::Location;
 use crate::object::ClassId;
 
 use super::allocator::Allocator;
@@ -94,10 +95,10 @@ impl<'a> TreeWriter<'a> {
     ) -> Result<Option<ClassRoot>> {
         let last_serial = changes.last_serial().max(old.map_or(0, |old| old.last_serial));
         let height = height_for(last_serial);
-        let mut added = 0;
+        let mut added = 0i64;
         let subtree = old.map(|old| (old.root, old.height));
         let root = self.subtree(changes, subtree, height, 0, &mut added)?;
-        let entries = old.map_or(0, |old| old.entries) + added;
+        let entries = old.map_or(0, |old| old.entries).saturating_add_signed(added);
         Ok(root.map(|root| ClassRoot {
             class,
             height,
@@ -114,7 +115,7 @@ impl<'a> TreeWriter<'a> {
         old: Option<Old>,
         height: u32,
         first: u64,
-        added: &mut u64,
+        added: &mut i64,
     ) -> Result<Option<Child>> {
         let end = first + (1 << (FAN_BITS * height));
         let touched = next_leaf(changes, first).is_some_and(|leaf| leaf < end);
@@ -132,7 +133,7 @@ impl<'a> TreeWriter<'a> {
         old: Option<Old>,
         height: u32,
         first: u64,
-        added: &mut u64,
+        added: &mut i64,
     ) -> Result<Child> {
         let below = height - 1;
         let bits = FAN_BITS * below;
@@ -165,7 +166,7 @@ impl<'a> TreeWriter<'a> {
         changes: &ClassLayer,
         old: Option<Old>,
         number: u64,
-        added: &mut u64,
+        added: &mut i64,
     ) -> Result<Child> {
         let mut bytes = match old {
             Some((child, _)) => self.replace(child)?,
@@ -180,7 +181,13 @@ impl<'a> TreeWriter<'a> {
             granule.overlay(&mut values);
             for (value, index) in values.into_iter().zip(part << GRANULE_BITS..) {
                 if value != 0 {
-                    *added += u64::from(word(&bytes, index) == 0);
+                    let before = word(&bytes, index);
+                    let value = if value == Location::NOWHERE.0.get() {
+                        0
+                    } else {
+                        value
+                    };
+                    *added += i64::from(value != 0) - i64::from(before != 0);
                     set_word(&mut bytes, index, value);
                 }
             }

@@ -1,5 +1,6 @@
 //! The cleaner as its callers see it: compacting a database on request.
 
+mod cluster;
 mod compact;
 mod options;
 mod report;

@@ -5,7 +5,7 @@
 pub struct CompactOptions {
     pub(super) dry_run: bool,
     pub(super) budget: Option<u64>,
-    pub(super) cluster: Vec<String>,
+    pub(super) cluster: Vec<Vec<String>>,
 }
 
 impl CompactOptions {
@@ -32,8 +32,14 @@ impl CompactOptions {
     /// by what is reached along the attributes behind it (`"Module.assemblies.parts"`), depth first, every object
     /// once. May be given several times; what no path reaches follows in OID order.
     #[must_use]
-    pub fn cluster_by(mut self, path: impl Into<String>) -> Self {
-        self.cluster.push(path.into());
+    pub fn cluster_by(self, path: &str) -> Self {
+        self.cluster_by_steps(path.split('.').map(str::trim))
+    }
+
+    /// As [`CompactOptions::cluster_by`], with names that may hold any character: the class, then the attributes.
+    #[must_use]
+    pub fn cluster_by_steps<S: Into<String>>(mut self, steps: impl IntoIterator<Item = S>) -> Self {
+        self.cluster.push(steps.into_iter().map(Into::into).collect());
         self
     }
 }
