@@ -132,6 +132,7 @@ pub use commit::{Durability, Isolation};
 pub use database::{ClassList, Database, Definition, MAX_RUNS, Options, Statistics};
 pub use error::{Conflict, Constraint, Corruption, Error, QueryError, QueryErrorCode, Result, Span};
 pub use heap::Loss;
+pub use instance::{OpenSnapshot, ReaderKind};
 pub use maintain::{
     BackupReport, CheckReport, CompactOptions, CompactProgress, CompactReport, Finding, Progress, Restore,
     RestoreReport, SalvageReport, Watch,

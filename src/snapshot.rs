@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 
 use crate::access::{self, Extent, Follow, ObjectRecord, Objects, StoredObject};
 use crate::error::Result;
+use crate::instance::{Held, Instance, Opened, ReaderKind};
 use crate::object::{CommitNumber, Object, Oid, Ref};
 use crate::query::{Engine, Parameters, Rows};
 use crate::read::Reader;
@@ -14,21 +15,27 @@ use crate::view::View;
 /// One committed state of the database, for as long as it is held: reads never block, never conflict and always see
 /// exactly the commits up to [`Snapshot::commit`]. Cheap to make and to clone.
 ///
-/// While it is held, the old versions it can see are kept on the disk.
+/// While it is held, the old versions it can see are kept on the disk; [`Database::snapshots`](crate::Database::snapshots)
+/// lists it. Once it is older than [`Options::max_snapshot_age`](crate::Options::max_snapshot_age) allows, its reads end in
+/// [`Error::Expired`](crate::Error::Expired).
 #[derive(Clone)]
 pub struct Snapshot {
     view: Arc<View>,
     engine: Arc<Engine>,
+    /// Its place in the ledger of open readers.
+    opened: Arc<Opened>,
     /// Keeps the database open.
-    _database: Arc<dyn Send + Sync>,
+    _database: Arc<Instance>,
 }
 
 impl Snapshot {
-    pub(crate) fn new(view: Arc<View>, engine: Arc<Engine>, database: Arc<dyn Send + Sync>) -> Self {
+    pub(crate) fn new(database: &Arc<Instance>, view: Arc<View>, label: Option<Arc<str>>) -> Self {
+        let opened = database.ledger.open(ReaderKind::Snapshot, label, view.clone());
         Snapshot {
             view,
-            engine,
-            _database: database,
+            engine: database.engine().clone(),
+            opened,
+            _database: database.clone(),
         }
     }
 
@@ -42,18 +49,18 @@ impl Snapshot {
     /// # Errors
     /// Where the stored object does not fit `T`, or is damaged.
     pub fn get<T: DeserializeOwned>(&self, reference: Ref<T>) -> Result<Option<T>> {
-        access::get(self.view.as_ref(), reference.oid())
+        access::get(self.checked()?, reference.oid())
     }
 
     /// The object behind an identifier with its attributes by name, or `None` if it does not exist in this state.
     pub fn object(&self, oid: impl Into<Oid>) -> Result<Option<Object>> {
-        access::object(self.view.as_ref(), oid.into())
+        access::object(self.checked()?, oid.into())
     }
 
     /// The object behind an identifier as it is stored, nothing decoded yet, or `None` if it does not exist in this
     /// state.
     pub fn stored(&self, oid: impl Into<Oid>) -> Result<Option<StoredObject<'_>>> {
-        StoredObject::read(self.view.as_ref(), oid.into())
+        StoredObject::read(self.checked()?, oid.into())
     }
 
     /// The object behind a reference as it is stored, owned: attributes are decoded one by one when they are asked for,
@@ -62,6 +69,7 @@ impl Snapshot {
     /// # Errors
     /// Where the stored object is damaged.
     pub fn view<T>(&self, reference: Ref<T>) -> Result<Option<ObjectRecord<T>>> {
+        self.opened.check()?;
         ObjectRecord::pin(self.view.clone(), reference.oid())
     }
 
@@ -74,7 +82,7 @@ impl Snapshot {
     where
         R::Target: DeserializeOwned,
     {
-        access::follow(self.view.as_ref(), reference)
+        access::follow(self.checked()?, reference)
     }
 
     /// The objects of the class of `T` whose `attribute` is a reference to `target`, or contains one:
@@ -93,12 +101,12 @@ impl Snapshot {
 
     /// Whether the object exists in this state.
     pub fn exists(&self, oid: impl Into<Oid>) -> Result<bool> {
-        Ok(self.view.object(oid.into())?.is_some())
+        Ok(self.checked()?.object(oid.into())?.is_some())
     }
 
     /// All objects of the class of `T` and its subclasses.
     pub fn extent<T: DeserializeOwned>(&self) -> Result<Extent<T>> {
-        Extent::new(self.view.clone())
+        Extent::new(self.reader())
     }
 
     /// Runs a query (a `select` or a bare expression) with its parameters ([`params!`](crate::params), a tuple for
@@ -107,8 +115,7 @@ impl Snapshot {
     /// # Errors
     /// [`Error::Query`](crate::Error::Query) where the text is wrong; what goes wrong later comes with the rows.
     pub fn query(&self, text: &str, parameters: impl Into<Parameters>) -> Result<Rows> {
-        self.engine
-            .query(text, &parameters.into(), self.view.clone(), None)
+        self.engine.query(text, &parameters.into(), self.reader(), None)
     }
 
     /// An identifier as text: `Person#42`.
@@ -116,9 +123,15 @@ impl Snapshot {
         self.view.catalog().describe(oid.into())
     }
 
-    /// The committed state.
-    pub(crate) fn state(&self) -> &Arc<View> {
-        &self.view
+    /// The committed state, for rows and what else may outlive this handle.
+    pub(crate) fn reader(&self) -> Arc<dyn Reader> {
+        Arc::new(Held::new(self.opened.clone(), self.view.clone()))
+    }
+
+    #[inline]
+    fn checked(&self) -> Result<&View> {
+        self.opened.check()?;
+        Ok(self.view.as_ref())
     }
 }
 

@@ -60,6 +60,12 @@ impl View {
         self.time
     }
 
+    /// Bytes that this state keeps and `newest`, a later one, does not: old segments and merged index changes.
+    pub fn pinned_bytes(&self, newest: &View) -> u64 {
+        let heap = self.heap.pinned_bytes(&newest.heap);
+        heap.saturating_add(self.indexes.pinned_bytes(&newest.indexes))
+    }
+
     /// The key of this database for hashing long unique values.
     pub fn secret(&self) -> [u8; 16] {
         self.secret

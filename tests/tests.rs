@@ -31,5 +31,6 @@ mod random_queries;
 mod salvage;
 mod scaling;
 mod serializability;
+mod snapshots;
 mod tidy;
 mod typed;

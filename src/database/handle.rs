@@ -14,7 +14,7 @@ use crate::catalog::{Alteration, ClassDefinition, ClassVersion, IndexDefinition}
 use crate::error::{Error, Result};
 use crate::files::Disk;
 use crate::index::IndexStorage;
-use crate::instance::{Instance, Options};
+use crate::instance::{Instance, OpenSnapshot, Options};
 use crate::maintain::{
     BackupReport, CheckReport, CompactOptions, CompactProgress, CompactReport, SalvageReport, Watch,
 };
@@ -94,11 +94,19 @@ impl Database {
 
     /// The newest committed state.
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot::new(
-            self.instance.pipeline().view(),
-            self.instance.engine().clone(),
-            self.instance.clone(),
-        )
+        Snapshot::new(&self.instance, self.instance.pipeline().view(), None)
+    }
+
+    /// The newest committed state, listed under a label in [`Database::snapshots`].
+    pub fn snapshot_labelled(&self, label: impl Into<Arc<str>>) -> Snapshot {
+        let view = self.instance.pipeline().view();
+        Snapshot::new(&self.instance, view, Some(label.into()))
+    }
+
+    /// Every open snapshot and transaction, the oldest first: with its age, its label, and the bytes it keeps from being
+    /// freed.
+    pub fn snapshots(&self) -> Vec<OpenSnapshot> {
+        self.instance.ledger.list(&self.instance.pipeline().view())
     }
 
     /// The state after an earlier commit, as far as it is kept (see [`Options::history`]). Reads of it use no index.
@@ -106,11 +114,8 @@ impl Database {
     /// # Errors
     /// [`Error::Expired`] where that state is no longer kept, or there is no such commit yet.
     pub fn snapshot_at(&self, commit: CommitNumber) -> Result<Snapshot> {
-        Ok(Snapshot::new(
-            self.instance.view_at(commit)?,
-            self.instance.engine().clone(),
-            self.instance.clone(),
-        ))
+        let view = self.instance.view_at(commit)?;
+        Ok(Snapshot::new(&self.instance, view, None))
     }
 
     /// The oldest commit whose state [`Database::snapshot_at`] can read now.

@@ -37,6 +37,16 @@ impl HeapView {
         }
     }
 
+    /// Bytes of segments that this view keeps and `newest`, a later one, does without.
+    pub fn pinned_bytes(&self, newest: &HeapView) -> u64 {
+        if Arc::ptr_eq(&self.segments, &newest.segments) {
+            return 0;
+        }
+        let segments = self.segments.from(0).into_iter();
+        let pinned = segments.filter(|segment| newest.segments.get(segment.number).is_none());
+        pinned.map(|segment| u64::from(segment.end())).sum()
+    }
+
     /// The version of `oid` that was newest at commit `at`; `None` if there was none or it was deleted.
     ///
     /// # Errors

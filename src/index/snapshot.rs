@@ -115,6 +115,13 @@ impl IndexSnapshot {
         })
     }
 
+    /// Bytes of changes that this state keeps in memory and `newest`, a later one, has merged.
+    pub fn pinned_bytes(&self, newest: &IndexSnapshot) -> u64 {
+        let is_newer = |delta: &&Arc<Delta>| newest.deltas.iter().any(|other| Arc::ptr_eq(other, delta));
+        let merged = self.deltas.iter().filter(|delta| !is_newer(delta));
+        merged.map(|delta| delta.bytes() as u64).sum()
+    }
+
     fn member(&self, id: IndexId) -> Result<&Member> {
         let member = self.members.get(&id).map(|member| &**member);
         member.ok_or_else(|| {

@@ -3,6 +3,7 @@
 mod cleaning;
 mod history;
 mod indexes;
+mod ledger;
 mod maintenance;
 mod open;
 mod opened;
@@ -10,6 +11,7 @@ mod options;
 mod victims;
 
 pub use cleaning::{Pace, Reclaimed};
+pub use ledger::{Held, OpenSnapshot, Opened, ReaderKind};
 pub use open::{open, open_on};
 pub use opened::Instance;
 pub use options::Options;

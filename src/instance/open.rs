@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU32;
 use parking_lot::Mutex;
 
 use super::indexes::recover;
+use super::ledger::Ledger;
 use super::opened::{Instance, Parts};
 use super::options::Options;
 use crate::catalog::{Catalog, SystemClass};
@@ -52,6 +53,7 @@ pub fn open_on(disk: Arc<dyn Disk>, storage: IndexStorage, options: Options) -> 
         pipeline: Pipeline::new(heap.clone(), indexes.clone(), view, footprints),
         heap,
         indexes,
+        ledger: Ledger::new(options.max_snapshot_age),
         engine: Arc::new(Engine::new(options.memory / 4)),
         cleaning: Mutex::default(),
         cleaners_waiting: AtomicU32::new(0),

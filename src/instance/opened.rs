@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicU32;
 use parking_lot::Mutex;
 
 use super::cleaning::Cleaning;
+use super::ledger::Ledger;
 use super::maintenance::Maintenance;
 use super::options::Options;
 use crate::catalog::{Catalog, IndexId};
@@ -63,6 +64,7 @@ pub struct Parts {
     pub(crate) indexes: Arc<IndexStore>,
     pub(crate) pipeline: Pipeline,
     pub(crate) engine: Arc<Engine>,
+    pub(crate) ledger: Arc<Ledger>,
     pub(crate) options: Options,
     /// Held by whoever cleans.
     pub(crate) cleaning: Mutex<Cleaning>,

@@ -14,6 +14,7 @@ pub struct Options {
     pub(super) read_only: bool,
     pub(super) memory: usize,
     pub(super) durability: Durability,
+    pub(super) max_snapshot_age: Option<Duration>,
     pub(super) history: Duration,
     pub(super) cleaner: bool,
     pub(super) cleaner_budget: Option<u64>,
@@ -28,6 +29,7 @@ impl Options {
             read_only: false,
             memory: 256 << 20,
             durability: Durability::Sync,
+            max_snapshot_age: None,
             history: Duration::ZERO,
             cleaner: true,
             cleaner_budget: None,
@@ -84,6 +86,15 @@ impl Options {
     #[must_use]
     pub fn cleaner_budget(mut self, bytes_per_second: u64) -> Self {
         self.cleaner_budget = Some(bytes_per_second);
+        self
+    }
+
+    /// The greatest age of a snapshot or transaction: its reads, and a transaction's commit, then end in
+    /// [`Error::Expired`], so that whoever forgot one learns it. What it kept from being freed is given back when it is
+    /// dropped. Default none. [`Database::snapshots`](crate::Database::snapshots) lists what is open.
+    #[must_use]
+    pub fn max_snapshot_age(mut self, age: Duration) -> Self {
+        self.max_snapshot_age = Some(age);
         self
     }
 

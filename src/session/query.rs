@@ -101,7 +101,7 @@ impl Session {
                 self.database.snapshot_at_time(time)?
             }
         };
-        Ok(snapshot.state().clone())
+        Ok(snapshot.reader())
     }
 }
 

@@ -175,9 +175,9 @@ impl Session {
     /// The state the next statement reads.
     pub(crate) fn reader(&self) -> Arc<dyn Reader> {
         match &self.open {
-            Open::Nothing => self.database.instance().pipeline().view(),
+            Open::Nothing => self.database.snapshot().reader(),
             Open::Transaction(transaction) => transaction.reader(),
-            Open::Reading(snapshot) => snapshot.state().clone(),
+            Open::Reading(snapshot) => snapshot.reader(),
         }
     }
 

@@ -6,7 +6,8 @@ use super::answer::{Answer, Outcome};
 use super::runner::{Session, unsupported};
 use crate::catalog::{Catalog, Class, Index, IndexKind};
 use crate::error::{QueryError, QueryErrorCode, Result};
-use crate::object::Value;
+use crate::instance::OpenSnapshot;
+use crate::object::{Duration, Value};
 use crate::query::ast::{Name, Show, Statement, StatementKind};
 use crate::query::nearest;
 use crate::read::Reader;
@@ -21,12 +22,40 @@ impl Session {
             StatementKind::Show(Show::Classes) => classes(catalog, reader.as_ref()),
             StatementKind::Show(Show::Indexes) => indexes(catalog),
             StatementKind::Show(Show::Names) => names(catalog),
+            StatementKind::Show(Show::Snapshots) => self.snapshots(),
             StatementKind::Show(Show::Stats) => self.statistics(),
             StatementKind::Show(Show::Queries) => Session::queries(catalog),
             StatementKind::Show(Show::Settings) => self.show_settings(),
             _ => return Err(unsupported(statement, "this show").into()),
         };
         Ok(Outcome::Rows(answer))
+    }
+
+    fn snapshots(&self) -> Answer {
+        let number = |number: u64| Value::Int(i64::try_from(number).unwrap_or(i64::MAX));
+        let row = |open: OpenSnapshot| {
+            let age = i64::try_from(open.age.as_micros()).unwrap_or(i64::MAX);
+            vec![
+                number(open.ticket),
+                text(open.kind.to_string()),
+                number(open.commit.0),
+                Value::Duration(Duration(age)),
+                open.label.map_or(Value::Nil, text),
+                number(open.pinned_bytes),
+                Value::Bool(open.expired),
+            ]
+        };
+        let rows = self.database.snapshots().into_iter().map(row).collect();
+        let names = [
+            "ticket",
+            "kind",
+            "commit",
+            "age",
+            "label",
+            "pinned bytes",
+            "expired",
+        ];
+        Answer::held(labels(names), rows)
     }
 
     fn statistics(&self) -> Answer {

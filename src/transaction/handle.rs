@@ -15,7 +15,7 @@ use crate::catalog::{Catalog, Class, IndexId, IndexKind, SystemClass};
 use crate::commit::{Durability, IndexEntry, Isolation, Request};
 use crate::error::{Error, Result};
 use crate::index::{IndexChange, encode_changes};
-use crate::instance::Instance;
+use crate::instance::{Held, Instance, Opened, ReaderKind};
 use crate::object::codec::{check_not_null, encode_body, rewrite};
 use crate::object::{BodyWriter, ClassId, CommitNumber, Object, Oid, Ref, Value, coerce, serialized_name};
 use crate::query::{Parameters, Rows};
@@ -42,6 +42,8 @@ pub struct Transaction {
     instance: Arc<Instance>,
     overlay: Arc<Overlay>,
     options: TransactionOptions,
+    /// Its place in the ledger of open readers.
+    opened: Arc<Opened>,
     /// What it read; `None` where that does not matter.
     reads: Option<SharedReadSet>,
     /// The innermost last.
@@ -55,12 +57,15 @@ pub struct Transaction {
 
 impl Transaction {
     pub(crate) fn new(instance: Arc<Instance>, view: Arc<View>, options: TransactionOptions) -> Self {
+        let label = options.label.clone();
+        let opened = instance.ledger.open(ReaderKind::Transaction, label, view.clone());
         let overlay = Arc::new(Overlay::new(view));
         let reads = (options.isolation == Isolation::Serializable).then(SharedReadSet::default);
         Transaction {
             instance,
             overlay,
             options,
+            opened,
             reads,
             savepoints: Vec::new(),
             reserved: Vec::new(),
@@ -84,21 +89,21 @@ impl Transaction {
     /// # Errors
     /// Where the stored object does not fit `T`, or is damaged.
     pub fn get<T: DeserializeOwned>(&self, reference: Ref<T>) -> Result<Option<T>> {
-        self.note_object(reference.oid());
+        self.read_object(reference.oid())?;
         access::get(self.overlay.as_ref(), reference.oid())
     }
 
     /// The object behind an identifier with its attributes by name, or `None` if it does not exist here.
     pub fn object(&self, oid: impl Into<Oid>) -> Result<Option<Object>> {
         let oid = oid.into();
-        self.note_object(oid);
+        self.read_object(oid)?;
         access::object(self.overlay.as_ref(), oid)
     }
 
     /// Whether the object exists here.
     pub fn exists(&self, oid: impl Into<Oid>) -> Result<bool> {
         let oid = oid.into();
-        self.note_object(oid);
+        self.read_object(oid)?;
         Ok(self.overlay.object(oid)?.is_some())
     }
 
@@ -228,6 +233,7 @@ impl Transaction {
         if self.overlay.writes().is_empty() {
             return Ok(self.overlay.commit());
         }
+        self.opened.check()?;
         self.check_schema()?;
         self.check_not_null()?;
         let empty = Arc::new(Overlay::new(self.overlay.view().clone()));
@@ -393,9 +399,13 @@ impl Transaction {
 
     /// The state the transaction sees, fixed at this moment; what is read of it counts as read.
     pub(crate) fn reader(&self) -> Arc<dyn Reader> {
+        let (opened, overlay) = (self.opened.clone(), self.overlay.clone());
         match &self.reads {
-            Some(reads) => Arc::new(Reading::new(self.overlay.clone(), reads.clone(), Depth::Whole)),
-            None => self.overlay.clone(),
+            Some(reads) => {
+                let reading = Reading::new(overlay, reads.clone(), Depth::Whole);
+                Arc::new(Held::new(opened, Arc::new(reading)))
+            }
+            None => Arc::new(Held::new(opened, overlay)),
         }
     }
 
@@ -440,6 +450,14 @@ impl Transaction {
     /// Whether what it reads is compared at commit.
     pub(super) fn is_serializable(&self) -> bool {
         self.reads.is_some()
+    }
+
+    /// Before an object is read: checks the age of the transaction, and notes the object.
+    #[inline]
+    pub(super) fn read_object(&self, oid: Oid) -> Result<()> {
+        self.opened.check()?;
+        self.note_object(oid);
+        Ok(())
     }
 
     #[inline]

@@ -20,7 +20,7 @@ impl Transaction {
     /// Where the stored object is damaged.
     pub fn view<T>(&self, reference: Ref<T>) -> Result<Option<ObjectRecord<T>>> {
         let (overlay, oid) = (self.overlay(), reference.oid());
-        self.note_object(oid);
+        self.read_object(oid)?;
         if overlay.writes().get(oid).is_none() {
             return ObjectRecord::pin(overlay.view().clone(), oid);
         }
@@ -168,7 +168,7 @@ impl Transaction {
             None => crate::object::Value::Nil,
         };
         let is_nil = slot.is_some() && key.is_nil();
-        let holder = access::holder(&*self.reader(), &class, attribute, key)?;
+        let holder = access::holder(self.reader().as_ref(), &class, attribute, key)?;
         match holder.filter(|_| !is_nil) {
             Some(oid) => {
                 self.update(Ref::from_oid(oid), value)?;
