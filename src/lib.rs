@@ -152,3 +152,8 @@ compile_error!("Olivine maps its segments and needs a 64-bit target");
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// The recipes of the cookbook, run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/embedding.md")]
+struct Embedding;

@@ -28,6 +28,7 @@ mod isolation;
 mod model;
 mod random;
 mod random_queries;
+mod relationships;
 mod salvage;
 mod scaling;
 mod serializability;

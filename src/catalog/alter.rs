@@ -103,7 +103,7 @@ impl Catalog {
     }
 
     /// Edits the slot of one attribute in `class` and everything below.
-    fn edit_slots(
+    pub(super) fn edit_slots(
         &self,
         class: &Class,
         attribute: &str,
@@ -165,7 +165,6 @@ impl Catalog {
     /// [`Error::Schema`] while an index is on it.
     pub fn drop_attribute(&self, class: &Class, name: &str) -> Result<Vec<SchemaChange>> {
         let attribute = self.declared(class, name)?;
-        self.refuse_inverse(class, attribute)?;
         if let Some(index) = self.indexes_on(class, attribute).first() {
             return Err(Error::Schema(format!(
                 "the index {} is on {}.{name}; drop it first",
@@ -183,7 +182,7 @@ impl Catalog {
     fn refuse_inverse(&self, class: &Class, attribute: &Attribute) -> Result<()> {
         match &attribute.inverse {
             Some(inverse) => Err(Error::Schema(format!(
-                "{}.{} is one side of a relationship with {inverse}, which has no other side without it",
+                "{}.{} is one side of a relationship with {inverse}, and cannot change alone; drop it, or its other side, and add it again",
                 class.name, attribute.name
             ))),
             None => Ok(()),

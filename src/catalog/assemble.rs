@@ -145,6 +145,7 @@ impl Catalog {
         }
         self.classes = classes;
         self.mark_live();
+        self.rules = self.delete_rules();
     }
 
     fn mark_live(&mut self) {
@@ -247,8 +248,10 @@ fn class(id: ClassId, object: Option<Oid>, stored: StoredClass) -> Class {
         slots,
         formerly,
     });
+    let relates = attributes.iter().any(|attribute| attribute.inverse.is_some());
     Class {
         id,
+        relates,
         name: stored.name.clone(),
         superclass: stored.superclass,
         attributes,

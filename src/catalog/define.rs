@@ -554,6 +554,13 @@ fn own_slot(class: &str, attribute: &AttributeDefinition) -> Result<StoredSlot> 
     check_name("attribute", &attribute.name)?;
     let default = coerce(attribute.default.clone(), &attribute.r#type)
         .map_err(|why| Error::Schema(format!("the default of {class}.{}: {why}", attribute.name)))?;
+    super::relationship::check_rule(
+        class,
+        &attribute.name,
+        &attribute.r#type,
+        attribute.not_null,
+        attribute.on_delete,
+    )?;
     let mut slot = StoredSlot::new(attribute.name.clone(), attribute.r#type.clone());
     slot.default = default;
     slot.not_null = attribute.not_null;

@@ -10,6 +10,7 @@ mod define;
 mod definition;
 mod hierarchy;
 mod index_keys;
+mod relationship;
 mod schema;
 mod stored;
 mod stored_value;
@@ -19,6 +20,7 @@ pub use define::{SchemaChange, visit_references};
 pub use definition::{AttributeDefinition, ClassDefinition, IndexDefinition, OnDelete};
 pub use hierarchy::Direction;
 pub use index_keys::{duplicate_value, index_differences, index_keys};
+pub use relationship::DeleteRule;
 pub use schema::{
     Attribute, Catalog, Class, Component, Index, IndexId, IndexKind, Method, Name, NamedQuery, Parameter,
 };

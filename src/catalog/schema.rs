@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::definition::OnDelete;
+use super::relationship::DeleteRule;
 use super::stored::StoredClass;
 pub use crate::index::{IndexId, IndexKind};
 use crate::object::{ClassId, CommitNumber, Layout, Oid, Type, Value};
@@ -26,6 +27,8 @@ pub struct Catalog {
     pub live_classes: Vec<u64>,
     /// Named roots.
     pub names: FxHashMap<Arc<str>, Arc<Name>>,
+    /// What a delete does to those that refer to the object, by its class; classes without rules are not in it.
+    pub rules: FxHashMap<ClassId, Vec<DeleteRule>>,
     /// Named queries.
     pub queries: FxHashMap<Arc<str>, Arc<NamedQuery>>,
 }
@@ -45,6 +48,8 @@ pub struct Class {
     pub layout: Arc<Layout>,
     /// This class and all below it, in ascending order: its polymorphic extent.
     pub family: Vec<ClassId>,
+    /// Whether an attribute has an inverse.
+    pub relates: bool,
     /// The indexes that cover objects of exactly this class (its own and those of its superclasses).
     pub indexes: Vec<IndexId>,
     /// The catalog object that holds this definition; a system class has none.

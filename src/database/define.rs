@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::class_list::ClassList;
 use super::compare::define;
 use super::handle::Database;
-use crate::catalog::{Alteration, IndexDefinition};
+use crate::catalog::{Alteration, IndexDefinition, OnDelete};
 use crate::error::Result;
 use crate::object::{Shape, class_name, probe};
 use crate::read::Reader;
@@ -63,6 +63,27 @@ impl Definition {
             let change = Alteration::Extends(Some(above.into()));
             tx.alter_class(self.shape.name, &change).map(drop)
         })?;
+        Ok(self)
+    }
+
+    /// Makes two attributes each other's inverse: `attribute` of this class and `inverse` of the class it refers to. The
+    /// engine keeps both in step from then on.
+    ///
+    /// # Errors
+    /// As [`Transaction::set_inverse`](crate::Transaction::set_inverse).
+    pub fn inverse(self, attribute: &str, inverse: &str) -> Result<Self> {
+        self.database
+            .transact(|tx| tx.set_inverse(self.shape.name, attribute, inverse))?;
+        Ok(self)
+    }
+
+    /// Says what becomes of an object of this class when the one it refers to by `attribute` is deleted.
+    ///
+    /// # Errors
+    /// As [`Transaction::set_on_delete`](crate::Transaction::set_on_delete).
+    pub fn on_delete(self, attribute: &str, rule: OnDelete) -> Result<Self> {
+        self.database
+            .transact(|tx| tx.set_on_delete(self.shape.name, attribute, rule))?;
         Ok(self)
     }
 

@@ -168,7 +168,10 @@ impl Changing<'_> {
             .delete_targets(self.statement, delete, reader, self.parameters, &self.run)?;
         let returning = self.returning(delete.returning.as_ref(), &oids, transaction)?;
         for oid in &oids {
-            transaction.delete(*oid)?;
+            // A cascade may have taken it already.
+            if transaction.exists(*oid)? {
+                transaction.delete(*oid)?;
+            }
         }
         Ok(Changed::new("deleted", oids, returning))
     }

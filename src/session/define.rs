@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::answer::Outcome;
 use super::definition::{check_methods, methods};
 use super::runner::{Session, unsupported};
-use crate::catalog::{AttributeDefinition, Catalog, ClassDefinition, IndexDefinition};
+use crate::catalog::{AttributeDefinition, Catalog, ClassDefinition, IndexDefinition, OnDelete};
 use crate::error::{Error, QueryError, QueryErrorCode, Result, Span};
 use crate::object::Value;
 use crate::query::ast::{
@@ -64,7 +64,6 @@ impl Defining<'_> {
             if create.if_not_exists && tx.overlay().catalog().class(&class.name.text).is_some() {
                 continue;
             }
-            self.check_supported(class)?;
             let mut definition = ClassDefinition::new(class.name.text.clone());
             definition.methods = methods(&class.methods);
             definition.superclass = class.extends.as_ref().map(|name| name.text.clone());
@@ -89,23 +88,6 @@ impl Defining<'_> {
         }))
     }
 
-    fn check_supported(&self, class: &ast::ClassDefinition) -> Result<()> {
-        for attribute in &class.attributes {
-            self.check_attribute(attribute)?;
-        }
-        Ok(())
-    }
-
-    fn check_attribute(&self, attribute: &ast::AttributeDefinition) -> Result<()> {
-        if let Some(inverse) = &attribute.inverse {
-            return Err(unsupported_at(inverse.span, "inverse").into());
-        }
-        match attribute.on_delete {
-            None | Some(ast::OnDelete::Leave) => Ok(()),
-            Some(_) => Err(unsupported_at(attribute.name.span, "on delete other than leave").into()),
-        }
-    }
-
     fn attribute(
         &self,
         attribute: &ast::AttributeDefinition,
@@ -120,8 +102,13 @@ impl Defining<'_> {
             r#type: attribute.r#type.r#type.clone(),
             not_null: attribute.not_null,
             default,
-            inverse: None,
-            on_delete: crate::catalog::OnDelete::Leave,
+            inverse: attribute.inverse.as_ref().map(|name| name.text.clone()),
+            on_delete: match attribute.on_delete {
+                None | Some(ast::OnDelete::Leave) => OnDelete::Leave,
+                Some(ast::OnDelete::Restrict) => OnDelete::Restrict,
+                Some(ast::OnDelete::Clear) => OnDelete::Clear,
+                Some(ast::OnDelete::Cascade) => OnDelete::Cascade,
+            },
         })
     }
 
@@ -137,7 +124,6 @@ impl Defining<'_> {
             ClassChange::Add(attribute) => attribute,
             change => return super::alter::alter_class(class, change, tx),
         };
-        self.check_attribute(attribute)?;
         let definition = self.attribute(attribute, tx)?;
         tx.add_attributes(&class.text, &[definition])
             .map_err(|error| at(error, attribute.name.span))?;

@@ -149,8 +149,17 @@ impl Transaction {
         let reader = self.reader();
         let empty = |id: ClassId| !has_objects(&*reader, id);
         let changes = match change {
-            Alteration::Add(attribute) => catalog.add_attributes(class, std::slice::from_ref(attribute))?,
-            Alteration::Drop(attribute) => catalog.drop_attribute(class, attribute)?,
+            Alteration::Add(attribute) => {
+                drop(reader);
+                return self.add_attributes(&class.name, std::slice::from_ref(attribute));
+            }
+            Alteration::Drop(attribute) => {
+                drop(reader);
+                self.forget_inverse(class, attribute)?;
+                let class = self.overlay().catalog().class_by_id(class.id)?.clone();
+                let changes = self.overlay().catalog().drop_attribute(&class, attribute)?;
+                return self.change_schema(changes);
+            }
             Alteration::Rename { from, to } => catalog.rename_attribute(class, from, to)?,
             Alteration::Relax(attribute) => catalog.relax_attribute(class, attribute)?,
             Alteration::RenameClass(to) => catalog.rename_class(class, to)?,
@@ -373,7 +382,7 @@ impl Transaction {
     }
 
     /// Visits every object of some classes, own writes included.
-    fn each_object(
+    pub(super) fn each_object(
         &self,
         classes: &[ClassId],
         visit: &mut dyn FnMut(&Class, &Record<'_>) -> Result<()>,

@@ -144,6 +144,9 @@ impl Transaction {
         let oid = self.instance.new_oid(class.id)?;
         let body = self.writer.encode(value, &class.layout, None)?;
         Arc::make_mut(&mut self.overlay).write(oid, Some(body), true)?;
+        if class.relates {
+            self.relate(oid, None)?;
+        }
         Ok(Ref::from_oid(oid))
     }
 
@@ -165,11 +168,17 @@ impl Transaction {
         let before = self.overlay.object(oid)?;
         let before = before.ok_or_else(|| self.missing(oid))?;
         let body = self.writer.encode(value, &class.layout, Some(&before.body))?;
+        let related = class.relates.then(|| before.body.to_vec());
         drop(before);
-        Arc::make_mut(&mut self.overlay).write(oid, Some(body), false)
+        Arc::make_mut(&mut self.overlay).write(oid, Some(body), false)?;
+        match related {
+            Some(before) => self.relate(oid, Some(&before)),
+            None => Ok(()),
+        }
     }
 
-    /// Deletes an object. References to it dangle: a step through one gives nil.
+    /// Deletes an object. References to it dangle, and a step through one gives nil, but for attributes that have a rule
+    /// ([`OnDelete`](crate::OnDelete)) or an inverse.
     ///
     /// # Errors
     /// [`Error::NotFound`] where the object does not exist here.
@@ -178,6 +187,14 @@ impl Transaction {
         self.check_user_class(oid.class())?;
         if self.overlay.object(oid)?.is_none() {
             return Err(self.missing(oid));
+        }
+        let catalog = self.overlay.catalog();
+        let relates = catalog
+            .classes
+            .get(&oid.class())
+            .is_some_and(|class| class.relates);
+        if relates || catalog.rules.contains_key(&oid.class()) {
+            return self.delete_related(oid);
         }
         Arc::make_mut(&mut self.overlay).write(oid, None, false)
     }
@@ -375,8 +392,12 @@ impl Transaction {
     }
 
     /// Creates an object of `class` under an identifier that was given out for it.
-    pub(super) fn create_at(&mut self, _: &Class, oid: Oid, body: Vec<u8>) -> Result<()> {
-        Arc::make_mut(&mut self.overlay).write(oid, Some(&body), true)
+    pub(super) fn create_at(&mut self, class: &Class, oid: Oid, body: Vec<u8>) -> Result<()> {
+        Arc::make_mut(&mut self.overlay).write(oid, Some(&body), true)?;
+        match class.relates {
+            true => self.relate(oid, None),
+            false => Ok(()),
+        }
     }
 
     /// An identifier for an object to come.
@@ -394,7 +415,16 @@ impl Transaction {
 
     fn write(&mut self, oid: Oid, body: Vec<u8>) -> Result<()> {
         self.check_user_class(oid.class())?;
-        Arc::make_mut(&mut self.overlay).write(oid, Some(&body), false)
+        let relates = self.overlay.catalog().class_by_id(oid.class())?.relates;
+        let before = match relates {
+            true => self.overlay.object(oid)?.map(|record| record.body.to_vec()),
+            false => None,
+        };
+        Arc::make_mut(&mut self.overlay).write(oid, Some(&body), false)?;
+        match before {
+            Some(before) => self.relate(oid, Some(&before)),
+            None => Ok(()),
+        }
     }
 
     /// The state the transaction sees, fixed at this moment; what is read of it counts as read.

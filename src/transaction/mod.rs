@@ -4,6 +4,7 @@ mod alter;
 mod handle;
 mod overlay;
 mod reading;
+mod relate;
 mod savepoint;
 mod schema;
 mod typed;

@@ -29,7 +29,8 @@ impl Transaction {
         for index in &definition.indexes {
             self.create_index(&definition.name, index)?;
         }
-        Ok(())
+        self.complete_inverses()?;
+        self.index_rules(&definition.name)
     }
 
     /// Adds attributes to a class and everything below it.
@@ -39,7 +40,9 @@ impl Transaction {
     pub fn add_attributes(&mut self, class: &str, attributes: &[AttributeDefinition]) -> Result<()> {
         let class = self.overlay().catalog().user_class(class)?.clone();
         let changes = self.overlay().catalog().add_attributes(&class, attributes)?;
-        self.change_schema(changes)
+        self.change_schema(changes)?;
+        self.complete_inverses()?;
+        self.index_rules(&class.name)
     }
 
     /// Drops a class with its objects and indexes.
@@ -188,6 +191,7 @@ impl Transaction {
         }
         for class in catalog.classes.values().filter(|class| !class.id.is_system()) {
             catalog.check_references(class)?;
+            catalog.check_inverses(class)?;
         }
         Ok(())
     }

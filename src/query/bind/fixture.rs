@@ -142,6 +142,7 @@ fn add_class(
         attributes,
         layout: Arc::new(layout),
         family: family.iter().map(|id| ClassId(*id)).collect(),
+        relates: false,
         indexes: Vec::new(),
         object: None,
         stored: Arc::new(stored),
