@@ -228,6 +228,127 @@ fn a_wild_count_in_a_list_of_index_files_does_not_ask_for_all_memory() {
     read(&sound, &expected, 1).unwrap();
 }
 
+/// Flips a byte in the middle of every table file of the indexes.
+fn damage_tables(path: &Path) {
+    let mut damaged = 0;
+    for (file, bytes) in contents(&path.join("index")) {
+        let Some(mut bytes) = bytes.filter(|_| file.parent().unwrap().ends_with("tables")) else {
+            continue;
+        };
+        for at in (0..bytes.len() / 2).step_by(64) {
+            bytes[at] ^= 0x55;
+        }
+        fs::write(file, bytes).unwrap();
+        damaged += 1;
+    }
+    assert!(damaged > 0);
+}
+
+#[test]
+fn damage_in_an_index_met_by_a_query_is_mended_without_closing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    let expected = write(&path);
+    damage_tables(&path);
+    let database = Database::open(&path).unwrap();
+    let query = || -> Result<usize> {
+        let snapshot = database.snapshot();
+        let rows = snapshot.query("select r.number from Record r where r.text >= ''", ())?;
+        Ok(rows.collect::<Result<Vec<_>>>()?.len())
+    };
+    let mut told = 0;
+    for _ in 0..400 {
+        match query() {
+            Ok(count) => {
+                assert_eq!(count, expected.len());
+                break;
+            }
+            Err(Error::Corruption(damage)) => {
+                assert!(damage.to_string().contains("built anew"), "{damage}");
+                told += 1;
+            }
+            // Between the removal of the damaged index and the new one.
+            Err(Error::Schema(_)) => {}
+            Err(error) => panic!("{error}"),
+        }
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    assert_eq!(query().unwrap(), expected.len());
+    println!("told {told} times");
+    // Commits to the other index meet its damage too, and go on.
+    for number in 20_000..20_020 {
+        let record = Record {
+            number,
+            text: "new".into(),
+            next: None,
+        };
+        while let Err(error) = database.transact(|tx| tx.insert(&record)) {
+            assert!(
+                matches!(error, Error::Corruption(_) | Error::Schema(_)),
+                "{error}"
+            );
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+    }
+    database.checkpoint().unwrap();
+    let report = database.check().unwrap();
+    assert!(report.is_clean(), "{report}");
+    database.close().unwrap();
+    let report = Database::open(&path).unwrap().check().unwrap();
+    assert!(report.is_clean(), "{report}");
+}
+
+#[test]
+fn a_flush_into_a_damaged_index_mends_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    write(&path);
+    damage_tables(&path);
+    let database = Database::open(&path).unwrap();
+    // Deletions read nothing of an index; merging them does.
+    let mut session = olivine::Session::new(database.clone());
+    session
+        .execute("delete from Record r where r.number + 0 > 500", ())
+        .unwrap();
+    let mut flushed = database.checkpoint();
+    for _ in 0..200 {
+        if flushed.is_ok() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        flushed = database.checkpoint();
+    }
+    flushed.unwrap();
+    // The one that no flush has touched is found by the check, mended, and clean.
+    let mut report = database.check().unwrap();
+    for _ in 0..100 {
+        if report.is_clean() {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        report = database.check().unwrap();
+    }
+    assert!(report.is_clean(), "{report}");
+}
+
+#[test]
+fn a_damaged_table_of_contents_of_an_index_file_is_found_before_the_engine_trusts_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let sound = directory.path().join("sound");
+    let expected = write(&sound);
+    for (file, bytes) in contents(&sound.join("index")) {
+        let Some(mut bytes) = bytes.filter(|_| file.parent().unwrap().ends_with("tables")) else {
+            continue;
+        };
+        // The count of entries stands right behind the mark at the beginning of the contents.
+        let start = bytes.len() - 16;
+        let start = u64::from_le_bytes(bytes[start..start + 8].try_into().unwrap()) as usize;
+        bytes[start + 4..start + 8].fill(0xff);
+        fs::write(file, bytes).unwrap();
+    }
+    read(&sound, &expected, 1).unwrap();
+}
+
 #[test]
 #[ignore = "takes minutes"]
 fn damage_anywhere_is_told_or_does_no_harm() {

@@ -404,10 +404,12 @@ impl Pipeline {
                 IndexStore::drop(&self.indexes, index.id)?;
             }
         }
+        // One that was ready before and is absent could not be built anew: it must not come back empty.
+        let was_ready = |id: &IndexId| catalog.indexes.get(id).is_some_and(|before| before.ready);
         for index in next
             .indexes
             .values()
-            .filter(|index| index.ready && index.steps.is_empty())
+            .filter(|index| index.ready && index.steps.is_empty() && !was_ready(&index.id))
         {
             if self.indexes.kind(index.id).is_none() {
                 self.indexes.create(index.id, index.kind, start)?;
@@ -441,6 +443,21 @@ impl Pause<'_> {
             self.pipeline.finish(group);
         }
         ticket.wait()
+    }
+
+    /// Publishes the newest commit again, for what lies below has changed without one: an index was built anew.
+    pub fn publish_again(&self) {
+        let _sync = self.pipeline.sync.lock();
+        let before = self.pipeline.view();
+        let mut published = self.pipeline.published.write();
+        *published = Arc::new(View::new(
+            before.commit(),
+            before.time(),
+            before.catalog().clone(),
+            self.pipeline.heap.view(),
+            self.pipeline.indexes.capture(before.commit()),
+            before.secret(),
+        ));
     }
 }
 

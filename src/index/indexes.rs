@@ -117,6 +117,18 @@ impl IndexStore {
         self.shared.indexes.read().keys().copied().collect()
     }
 
+    /// The indexes in which a read has met damage, ascending: they must be built anew.
+    pub fn damaged(&self) -> Vec<IndexId> {
+        let indexes = self.shared.indexes.read();
+        let damaged = indexes.iter().filter(|(_, index)| index.space.is_damaged());
+        damaged.map(|(id, _)| *id).collect()
+    }
+
+    /// Has all indexes built anew at the next open.
+    pub fn give_up(&self) {
+        self.shared.store.give_up();
+    }
+
     /// The kind of an index.
     pub fn kind(&self, id: IndexId) -> Option<IndexKind> {
         self.shared.indexes.read().get(&id).map(Maintained::kind)

@@ -6,6 +6,7 @@ mod change;
 mod cursor;
 mod delta;
 mod description;
+mod files;
 mod flush;
 mod indexes;
 pub(crate) mod key;

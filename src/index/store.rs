@@ -22,6 +22,7 @@ use std::ops::Deref;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use fjall::config::{
     BlockSizePolicy, BloomConstructionPolicy, FilterPolicy, FilterPolicyEntry, HashRatioPolicy,
@@ -30,6 +31,7 @@ use fjall::config::{
 use fjall::{AbstractTree, Guard, KeyspaceCreateOptions, Readable, UserValue};
 use parking_lot::Mutex;
 
+use super::files;
 use super::memory::{MemoryItems, MemoryMap};
 use crate::error::{Error, Result};
 
@@ -73,7 +75,7 @@ impl Store {
         let IndexStorage::Directory(directory) = storage else {
             return Ok(Store::Memory);
         };
-        check_lists(&directory)?;
+        files::check(&directory)?;
         let open = || {
             fjall::Database::builder(&directory)
                 .cache_size(cache)
@@ -104,6 +106,13 @@ impl Store {
         }
     }
 
+    /// Has the whole store built anew at the next open. A failure leaves that to the damage being met again.
+    pub(super) fn give_up(&self) {
+        if let Store::Disk { directory, .. } = self {
+            files::give_up(directory);
+        }
+    }
+
     /// Whether it outlives the process.
     pub(super) fn is_on_disk(&self) -> bool {
         matches!(self, Store::Disk { .. })
@@ -130,6 +139,7 @@ impl Store {
                 Ok(Space::Disk {
                     keyspace,
                     database: database.clone(),
+                    damaged: Arc::default(),
                 })
             }
             Store::Memory => Ok(Space::Memory(Mutex::default())),
@@ -199,6 +209,8 @@ pub(super) enum Space {
         keyspace: fjall::Keyspace,
         /// Where snapshots are taken.
         database: fjall::Database,
+        /// Whether a read has met damage.
+        damaged: Arc<AtomicBool>,
     },
     /// In memory: the newest version.
     Memory(Mutex<MemoryMap>),
@@ -208,9 +220,14 @@ impl Space {
     /// The state now; no ingestion may be under way.
     pub(super) fn base(&self) -> Base {
         match self {
-            Space::Disk { keyspace, database } => Base::Disk {
+            Space::Disk {
+                keyspace,
+                database,
+                damaged,
+            } => Base::Disk {
                 keyspace: keyspace.clone(),
                 snapshot: database.snapshot(),
+                damaged: damaged.clone(),
             },
             Space::Memory(map) => Base::Memory(map.lock().clone()),
         }
@@ -242,6 +259,14 @@ impl Space {
                 *map = map.changed(changes);
                 Ok(())
             }
+        }
+    }
+
+    /// Whether a read has met damage.
+    pub(super) fn is_damaged(&self) -> bool {
+        match self {
+            Space::Disk { damaged, .. } => damaged.load(Ordering::Relaxed),
+            Space::Memory(_) => false,
         }
     }
 
@@ -293,6 +318,8 @@ pub(super) enum Base {
         keyspace: fjall::Keyspace,
         /// Its state.
         snapshot: fjall::Snapshot,
+        /// Set by a read that meets damage.
+        damaged: Arc<AtomicBool>,
     },
     /// In memory.
     Memory(MemoryMap),
@@ -302,9 +329,13 @@ impl Base {
     /// The value of a key.
     pub(super) fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
         match self {
-            Base::Disk { keyspace, snapshot } => {
+            Base::Disk {
+                keyspace,
+                snapshot,
+                damaged,
+            } => {
                 let value = snapshot.get(keyspace, key);
-                let value = value.map_err(|error| failed("reading the index", keyspace.path(), error))?;
+                let value = value.map_err(|error| unreadable(keyspace, damaged, error))?;
                 Ok(value.map(Bytes::Disk))
             }
             Base::Memory(map) => Ok(map.get(key).map(Bytes::Memory)),
@@ -314,9 +345,14 @@ impl Base {
     /// The items with keys from `start` on and below `end`, which must not be below it; from either side.
     pub(super) fn range(&self, start: &[u8], end: &[u8]) -> Items {
         match self {
-            Base::Disk { keyspace, snapshot } => Items::Disk {
+            Base::Disk {
+                keyspace,
+                snapshot,
+                damaged,
+            } => Items::Disk {
                 items: snapshot.range::<&[u8], _>(keyspace, start..end),
                 keyspace: keyspace.clone(),
+                damaged: damaged.clone(),
             },
             Base::Memory(map) => Items::Memory(map.range(start, end)),
         }
@@ -326,7 +362,9 @@ impl Base {
 impl std::fmt::Debug for Base {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Base::Disk { keyspace, snapshot } => write!(f, "{} at {}", &**keyspace.name(), snapshot.seqno()),
+            Base::Disk {
+                keyspace, snapshot, ..
+            } => write!(f, "{} at {}", &**keyspace.name(), snapshot.seqno()),
             Base::Memory(_) => f.write_str("memory"),
         }
     }
@@ -340,15 +378,17 @@ pub(super) enum Items {
         items: fjall::Iter,
         /// For messages, and to keep the files.
         keyspace: fjall::Keyspace,
+        /// Set by a read that meets damage.
+        damaged: Arc<AtomicBool>,
     },
     /// In memory.
     Memory(MemoryItems),
 }
 
 impl Items {
-    fn read(keyspace: &fjall::Keyspace, item: Guard) -> Result<(Bytes, Bytes)> {
+    fn read(keyspace: &fjall::Keyspace, damaged: &AtomicBool, item: Guard) -> Result<(Bytes, Bytes)> {
         let read = item.into_inner();
-        let (key, value) = read.map_err(|error| failed("reading the index", keyspace.path(), error))?;
+        let (key, value) = read.map_err(|error| unreadable(keyspace, damaged, error))?;
         Ok((Bytes::Disk(key), Bytes::Disk(value)))
     }
 }
@@ -358,7 +398,11 @@ impl Iterator for Items {
 
     fn next(&mut self) -> Option<Self::Item> {
         match self {
-            Items::Disk { items, keyspace } => items.next().map(|item| Items::read(keyspace, item)),
+            Items::Disk {
+                items,
+                keyspace,
+                damaged,
+            } => items.next().map(|item| Items::read(keyspace, damaged, item)),
             Items::Memory(items) => items
                 .next()
                 .map(|(key, value)| Ok((Bytes::Memory(key), Bytes::Memory(value)))),
@@ -369,7 +413,11 @@ impl Iterator for Items {
 impl DoubleEndedIterator for Items {
     fn next_back(&mut self) -> Option<Self::Item> {
         match self {
-            Items::Disk { items, keyspace } => items.next_back().map(|item| Items::read(keyspace, item)),
+            Items::Disk {
+                items,
+                keyspace,
+                damaged,
+            } => items.next_back().map(|item| Items::read(keyspace, damaged, item)),
             Items::Memory(items) => items
                 .next_back()
                 .map(|(key, value)| Ok((Bytes::Memory(key), Bytes::Memory(value)))),
@@ -396,30 +444,13 @@ impl Deref for Bytes {
     }
 }
 
-/// Compares the engine's lists of files with the checksums it keeps of them. It does not do so itself, and a damaged
-/// count in one would make it ask for more memory than there is, which ends the process.
-fn check_lists(directory: &Path) -> Result<()> {
-    let Ok(spaces) = std::fs::read_dir(directory.join("keyspaces")) else {
-        return Ok(());
-    };
-    for space in spaces.flatten().map(|entry| entry.path()) {
-        // A missing or shortened file is for the engine to find.
-        let Ok(current) = std::fs::read(space.join("current")) else {
-            continue;
-        };
-        let Some((number, rest)) = current.split_first_chunk::<8>() else {
-            continue;
-        };
-        let Some((checksum, [0])) = rest.split_first_chunk::<16>() else {
-            continue;
-        };
-        let list = space.join(format!("v{}", u64::from_le_bytes(*number)));
-        let Ok(bytes) = std::fs::read(&list) else { continue };
-        if xxhash_rust::xxh3::xxh3_128(&bytes) != u128::from_le_bytes(*checksum) {
-            return Err(damaged(&list, "the list of files has a wrong checksum".into()));
-        }
+/// The error of a read; damage is noted, so that the index gets built anew.
+fn unreadable(keyspace: &fjall::Keyspace, damaged: &AtomicBool, error: fjall::Error) -> Error {
+    let error = failed("reading the index", keyspace.path(), error);
+    if matches!(error, Error::Corruption(_)) {
+        damaged.store(true, Ordering::Relaxed);
     }
-    Ok(())
+    error
 }
 
 /// The error of a call into the engine: the operating system's own, or damage. All files are the engine's, so one that
@@ -431,11 +462,15 @@ fn failed(doing: &str, path: &Path, error: fjall::Error) -> Error {
             "the indexes in {} are still in use by snapshots of a database that was closed; drop them first",
             path.display()
         )),
-        fjall::Error::Poisoned => Error::ReadOnly(format!(
-            "{doing} in {}: an earlier write failed, so no more are taken; close the database, free space or mend the \
+        fjall::Error::Poisoned => {
+            // Whatever it was, building anew mends it.
+            files::give_up_above(path);
+            Error::ReadOnly(format!(
+                "{doing} in {}: an earlier write failed, so no more are taken; close the database, free space or mend the \
              disk, and open it again",
-            path.display()
-        )),
+                path.display()
+            ))
+        }
         fjall::Error::Io(source) | fjall::Error::Storage(fjall::LsmError::Io(source))
             if !matches!(
                 source.kind(),
@@ -448,9 +483,11 @@ fn failed(doing: &str, path: &Path, error: fjall::Error) -> Error {
     }
 }
 
-fn damaged(path: &Path, what: String) -> Error {
+pub(super) fn damaged(path: &Path, what: String) -> Error {
     Error::corruption(
         format!("the indexes in {}", path.display()),
-        format!("{what}; they must be rebuilt"),
+        format!(
+            "{what}; it is derived data, and is built anew from the objects by itself: run the statement again"
+        ),
     )
 }

@@ -37,6 +37,27 @@ impl Parts {
         commit_changes(&pause, &view, vec![view.catalog().mark_ready(index)?])
     }
 
+    /// Builds the indexes anew in which a read has met damage; commits wait meanwhile. Where that fails, the next open
+    /// builds all of them.
+    pub(super) fn heal_indexes(&self) {
+        for id in self.indexes.damaged() {
+            if self.build_anew(id).is_err() {
+                self.indexes.give_up();
+            }
+        }
+    }
+
+    fn build_anew(&self, id: IndexId) -> Result<()> {
+        let pause = self.pipeline.pause();
+        let view = self.pipeline.view();
+        if let Some(index) = view.catalog().indexes.get(&id) {
+            self.persist()?;
+            build(&self.indexes, &view, index, self.heap.end())?;
+        }
+        pause.publish_again();
+        Ok(())
+    }
+
     /// Builds what a kill left unbuilt.
     pub(super) fn finish_builds(&self) -> Result<()> {
         let view = self.pipeline.view();

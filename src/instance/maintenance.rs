@@ -76,6 +76,7 @@ fn run(signal: &Signal, parts: &Parts) {
         if parts.heap.needs_checkpoint() {
             let _ = parts.checkpoint_and_release();
         }
+        parts.heal_indexes();
         if idle_rounds >= ROUNDS_PER_SYNC && parts.heap.durable() < parts.heap.end() {
             idle_rounds = 0;
             let _ = parts.persist();
