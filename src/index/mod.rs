@@ -17,6 +17,7 @@ mod merge;
 mod operations;
 mod overlay;
 mod posting;
+mod shadow;
 mod shared;
 mod snapshot;
 mod sort;
@@ -26,6 +27,7 @@ pub use change::{IndexChange, IndexKey, MAX_KEY, decode_changes, encode_changes}
 pub use cursor::RangeCursor;
 pub use indexes::{IndexStore, SyncThrough};
 pub use kind::{IndexId, IndexKind, IndexSize};
+pub use shadow::Shadow;
 pub use snapshot::IndexSnapshot;
 pub use store::IndexStorage;
 

@@ -1,5 +1,6 @@
 //! Opening a database: heap, catalog, indexes, and the threads over them.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
@@ -14,7 +15,7 @@ use crate::commit::Pipeline;
 use crate::error::{Error, Result};
 use crate::files::{Disk, MemoryDisk, RealDisk};
 use crate::heap::{Heap, HeapOptions, HeapView, Recovered};
-use crate::index::{IndexStorage, IndexStore, SyncThrough};
+use crate::index::{IndexStorage, IndexStore, Shadow, SyncThrough};
 use crate::object::{CommitNumber, Oid, Record};
 use crate::query::Engine;
 use crate::view::View;
@@ -28,8 +29,8 @@ pub fn open(options: Options) -> Result<Arc<Instance>> {
         Some(path) => Arc::new(RealDisk::open(path, options.read_only)?),
     };
     let storage = match &options.path {
-        Some(path) if !options.read_only => IndexStorage::Directory(path.join("index")),
-        _ => IndexStorage::Memory,
+        Some(path) => IndexStorage::Directory(path.join("index")),
+        None => IndexStorage::Memory,
     };
     open_on(disk, storage, options)
 }
@@ -44,7 +45,13 @@ pub fn open_on(disk: Arc<dyn Disk>, storage: IndexStorage, options: Options) -> 
     let (heap, recovered) = Heap::open(disk, heap_options)?;
     let heap = Arc::new(heap);
     let catalog = Arc::new(load_catalog(&heap.view(), recovered.last_commit)?);
-    let indexes = Arc::new(open_indexes(storage, options.memory / 2, &heap)?);
+    // Only now, under the lock, nobody changes what the shadow is made of.
+    let (storage, shadow) = match storage {
+        IndexStorage::Directory(directory) if options.read_only => shadow_of(&directory),
+        storage => (storage, None),
+    };
+    let (indexes, index_damage) = open_indexes(storage, options.memory / 2, &heap)?;
+    let indexes = Arc::new(indexes);
     let view = view_of(&heap, &indexes, &catalog, &recovered);
     recover(&heap, &indexes, &view)?;
     let view = view_of(&heap, &indexes, &catalog, &recovered);
@@ -58,7 +65,9 @@ pub fn open_on(disk: Arc<dyn Disk>, storage: IndexStorage, options: Options) -> 
         cleaning: Mutex::default(),
         cleaners_waiting: AtomicU32::new(0),
         recovery: recovered.cut,
+        index_damage: index_damage.filter(|_| options.read_only),
         options,
+        _shadow: shadow,
     })?);
     if !instance.options.read_only {
         instance.finish_builds()?;
@@ -78,18 +87,32 @@ fn view_of(heap: &Heap, indexes: &IndexStore, catalog: &Arc<Catalog>, recovered:
     )
 }
 
-/// The index store; a folder that does not open is emptied, since what was in it can be built anew.
-fn open_indexes(storage: IndexStorage, memory: usize, heap: &Arc<Heap>) -> Result<IndexStore> {
+/// Where the indexes of a database that is opened read-only lie: in a shadow, or in memory.
+fn shadow_of(directory: &Path) -> (IndexStorage, Option<Shadow>) {
+    match Shadow::of(directory) {
+        Some(shadow) => (IndexStorage::Directory(shadow.path().to_path_buf()), Some(shadow)),
+        None => (IndexStorage::Memory, None),
+    }
+}
+
+/// The index store; a folder that does not open is emptied, since what was in it can be built anew. Also what was wrong
+/// with it.
+fn open_indexes(
+    storage: IndexStorage,
+    memory: usize,
+    heap: &Arc<Heap>,
+) -> Result<(IndexStore, Option<String>)> {
     let log = heap.clone();
     let sync_through: SyncThrough = Arc::new(move |position| log.sync(position));
     match IndexStore::open(storage.clone(), memory, sync_through.clone()) {
-        Err(Error::Corruption(_)) => {
+        Err(Error::Corruption(damage)) => {
             if let IndexStorage::Directory(directory) = &storage {
                 IndexStore::reset(directory)?;
             }
-            IndexStore::open(storage, memory, sync_through)
+            let opened = IndexStore::open(storage, memory, sync_through)?;
+            Ok((opened, Some(damage.what.clone())))
         }
-        opened => opened,
+        opened => Ok((opened?, None)),
     }
 }
 

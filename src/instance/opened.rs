@@ -14,7 +14,7 @@ use crate::catalog::{Catalog, IndexId};
 use crate::commit::{Durability, Pipeline};
 use crate::error::{Error, Result};
 use crate::heap::Heap;
-use crate::index::IndexStore;
+use crate::index::{IndexStore, Shadow};
 use crate::object::{ClassId, Oid};
 use crate::query::Engine;
 
@@ -72,6 +72,10 @@ pub struct Parts {
     pub(crate) cleaners_waiting: AtomicU32,
     /// What recovery had to say, if anything.
     pub(crate) recovery: Option<String>,
+    /// What was wrong with the indexes on the disk, of a database opened read-only; any other has mended it.
+    pub(crate) index_damage: Option<String>,
+    /// Goes when all that reads from it has gone.
+    pub(crate) _shadow: Option<Shadow>,
 }
 
 impl Parts {

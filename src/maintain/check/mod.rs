@@ -28,6 +28,9 @@ pub fn check(instance: &Instance, watch: Watch<'_>) -> Result<CheckReport> {
     let mut report = CheckReport::default();
     tell(watch, "reading files", 0, 0)?;
     instance.verify_files(&mut |place, what| report.find(place, what))?;
+    if let Some(damage) = &instance.index_damage {
+        report.find("index", damage.clone());
+    }
     let total = instance.heap.statistics().records.saturating_mul(2);
     let mut comparison = Comparison {
         report: &mut report,
