@@ -55,6 +55,8 @@ pub mod object;
 pub mod bench;
 #[cfg(feature = "shell")]
 pub mod shell;
+#[cfg(feature = "shell")]
+mod torture;
 
 mod access;
 mod catalog;

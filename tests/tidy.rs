@@ -22,7 +22,7 @@ const LAYERS: &[&[&str]] = &[
     &["database"],
     &["session"],
     &["transfer"],
-    &["bench", "server"],
+    &["bench", "server", "torture"],
     &["shell"],
 ];
 

@@ -91,3 +91,35 @@ fn exchange(one: &Path, other: &Path) -> io::Result<()> {
 fn exchange(_one: &Path, _other: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
+
+/// Bytes of all files below `path`; what cannot be read counts as nothing.
+pub fn bytes(path: &Path) -> u64 {
+    let mut total = 0u64;
+    for entry in fs::read_dir(path).into_iter().flatten().flatten() {
+        match entry.metadata() {
+            Ok(found) if found.is_dir() => total = total.saturating_add(bytes(&entry.path())),
+            Ok(found) => total = total.saturating_add(on_disk(&found)),
+            Err(_) => {}
+        }
+    }
+    total
+}
+
+#[cfg(unix)]
+fn on_disk(found: &fs::Metadata) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    found.blocks().saturating_mul(512)
+}
+
+#[cfg(not(unix))]
+fn on_disk(found: &fs::Metadata) -> u64 {
+    found.len()
+}
+
+/// Bytes of memory of a process that are resident, where the system tells; 0 elsewhere.
+pub fn resident(process: u32) -> u64 {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kilobytes = line.and_then(|line| line.trim().split(' ').next()?.parse::<u64>().ok());
+    kilobytes.unwrap_or(0).saturating_mul(1024)
+}

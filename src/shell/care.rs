@@ -16,6 +16,7 @@ use crate::maintain::{
 };
 use crate::object::CommitNumber;
 use crate::object::text::parse_timestamp;
+use crate::torture::{Torture, Worker};
 
 #[derive(Debug, Subcommand)]
 pub enum Care {
@@ -25,6 +26,10 @@ pub enum Care {
     Salvage(SalvageArguments),
     /// Back a database up into a directory, where only what is new is copied.
     Backup(BackupArguments),
+    /// Work on a new database with many threads for a long time, kill it again and again, and compare with a record.
+    Torture(TortureArguments),
+    #[command(hide = true)]
+    TortureWorker(WorkerArguments),
     /// Make a database of a backup, as of its newest moment or of any commit.
     Restore(RestoreArguments),
     /// Reclaim the space of old versions and deleted objects, and lay objects side by side.
@@ -101,6 +106,33 @@ pub struct RestoreArguments {
     until_time: Option<String>,
 }
 
+#[derive(Debug, Args)]
+pub struct TortureArguments {
+    /// The directory of the database to make; it must not exist, or be empty. It and what lies beside it is kept
+    /// after a finding.
+    database: PathBuf,
+    /// How long.
+    #[arg(long, value_name = "N", default_value_t = 30.0)]
+    minutes: f64,
+    /// The seed of all choices; a new one where none is given.
+    #[arg(long, value_name = "S")]
+    seed: Option<u64>,
+    /// Megabytes on the disk after which a new database is begun.
+    #[arg(long, value_name = "N", default_value_t = 2_048)]
+    disk: u64,
+}
+
+#[derive(Debug, Args)]
+pub struct WorkerArguments {
+    database: PathBuf,
+    #[arg(long)]
+    backup: PathBuf,
+    #[arg(long)]
+    seed: u64,
+    #[arg(long)]
+    milliseconds: u64,
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum ReportFormat {
     /// Lines for people.
@@ -117,6 +149,14 @@ pub fn run(care: Care) -> Result<(), Problem> {
         Care::Backup(arguments) => backup(&arguments),
         Care::Restore(arguments) => restore(&arguments),
         Care::Compact(arguments) => compact(&arguments),
+        Care::Torture(arguments) => torture(arguments),
+        Care::TortureWorker(arguments) => crate::torture::worker(&Worker {
+            database: arguments.database,
+            backup: arguments.backup,
+            seed: arguments.seed,
+            time: Duration::from_millis(arguments.milliseconds),
+        })
+        .map_err(Problem::from),
     }
 }
 
@@ -273,6 +313,29 @@ fn compaction_as_json(report: &CompactReport) -> serde_json::Value {
         "segments_kept": report.segments_kept,
         "bytes_kept": report.bytes_kept,
     })
+}
+
+fn torture(arguments: TortureArguments) -> Result<(), Problem> {
+    let seconds = arguments.minutes * 60.0;
+    let time = Duration::try_from_secs_f64(seconds)
+        .map_err(|_| Problem::Usage("give a number of minutes above zero".into()))?;
+    let mut fresh = [0u8; 8];
+    // Where the system has no chance to give, one seed is as good as another.
+    let _ = getrandom::fill(&mut fresh);
+    let torture = Torture {
+        database: arguments.database,
+        time,
+        seed: arguments
+            .seed
+            .unwrap_or(u64::from_le_bytes(fresh) % 1_000_000_000),
+        disk: arguments.disk.saturating_mul(1 << 20),
+    };
+    writeln!(io::stdout(), "seed {}", torture.seed)?;
+    let mut meter = Meter::new();
+    let report = crate::torture::torture(&torture, &mut |progress| meter.show(progress));
+    meter.clear();
+    writeln!(io::stdout(), "{}", report?)?;
+    io::stdout().flush().map_err(Problem::from)
 }
 
 /// Shows on a terminal how far long work has come, and ends it at Ctrl-C.
