@@ -12,8 +12,11 @@ mod backup;
 #[cfg(feature = "bench")]
 mod bench;
 #[cfg(feature = "shell")]
+mod care;
+#[cfg(feature = "shell")]
 mod cases;
 mod cleaner;
+#[cfg(feature = "shell")]
 mod command;
 mod compatibility;
 mod conflict;

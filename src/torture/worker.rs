@@ -213,7 +213,7 @@ impl Work<'_> {
             return Ok(());
         };
         let outcome = match random.one_in(2) {
-            true => self.database.create_index(class, &IndexDefinition::on(*path)),
+            true => self.database.create_index(class, &IndexDefinition::on(path)),
             false => self.database.transact(|tx| tx.drop_index(name)),
         };
         match outcome {

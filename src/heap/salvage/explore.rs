@@ -38,8 +38,10 @@ pub(super) struct Wreck {
 /// # Errors
 /// [`Error::Format`] where there is no segment at all, or a newer build wrote the database.
 pub fn explore(disk: &Arc<dyn Disk>, watch: &mut dyn FnMut(u64, u64) -> Result<()>) -> Result<Remains> {
-    let mut remains = Remains::default();
-    remains.format = find_format(&**disk)?;
+    let mut remains = Remains {
+        format: find_format(&**disk)?,
+        ..Remains::default()
+    };
     if remains.format.is_none() {
         remains.losses.push(Loss {
             what: "FORMAT is missing or damaged; the identity was taken from the segments".into(),
