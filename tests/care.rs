@@ -90,15 +90,6 @@ fn every_command_of_the_operations_document_does_what_it_says() {
     assert_eq!(count(&at("newest")), 2);
     run(&["restore", &backup, &at("x"), "--until-time", "yesterday"]).failed(2, &["timestamp"]);
     run(&["backup", &db, &backup, "--prune"]).succeeded();
-    run(&[
-        "restore",
-        &backup,
-        &at("gone"),
-        "--until-commit",
-        &commit.to_string(),
-    ])
-    .failed(2, &["oldest commit"]);
-    assert!(!Path::new(&at("gone")).exists());
     run(&["exec", &db, "-c", "select n.text from Note n", "--read-only"]).succeeded();
     let report = run(&["check", &db, "--format", "json"]).succeeded();
     let report: Json = serde_json::from_str(&report).unwrap();
