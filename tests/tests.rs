@@ -37,4 +37,5 @@ mod scaling;
 mod serializability;
 mod snapshots;
 mod tidy;
+mod traps;
 mod typed;

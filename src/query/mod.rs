@@ -2,6 +2,7 @@
 
 pub mod ast;
 mod bind;
+mod cancel;
 mod caret;
 mod engine;
 mod eval;
@@ -18,6 +19,7 @@ mod settings;
 mod token;
 
 pub use bind::{check_method, check_query};
+pub use cancel::CancelHandle;
 pub use caret::caret;
 pub use engine::{Engine, Run};
 pub use exec::{ProfileSink, Row, Rows, Statistics as QueryStatistics};

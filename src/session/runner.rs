@@ -9,7 +9,7 @@ use crate::error::{Error, QueryError, QueryErrorCode, Result};
 use crate::maintain::Finding;
 use crate::object::{Oid, Value};
 use crate::query::ast::{Statement, StatementKind};
-use crate::query::{Parameters, Run, Settings};
+use crate::query::{CancelHandle, Parameters, Run, Settings};
 use crate::read::Reader;
 use crate::snapshot::Snapshot;
 use crate::transaction::Transaction;
@@ -65,6 +65,11 @@ impl Session {
     /// batch of rows. Whoever sets the flag clears it.
     pub fn set_cancel(&mut self, flag: Arc<AtomicBool>) {
         self.cancel = flag;
+    }
+
+    /// A handle that stops the statement that runs, from another thread.
+    pub fn cancel_handle(&self) -> CancelHandle {
+        CancelHandle::new(self.cancel.clone())
     }
 
     /// What `let` has kept so far, by name.

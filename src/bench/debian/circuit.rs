@@ -33,6 +33,8 @@ pub enum Operation {
     Dependents,
     /// All packages installed with one.
     Install,
+    /// For each kind of relation, the packages that state it about the hub, directly or through others: a closure in OQL.
+    Closures,
     /// A thousand packages by name.
     ByName,
     /// The packages of each section by size.
@@ -131,6 +133,10 @@ impl<'a> Debian<'a> {
                 Some(package) => install(source, *package),
                 None => Ok(Work::default()),
             },
+            Operation::Closures => match self.packages.get(self.hub) {
+                Some(package) => closures(source, *package),
+                None => Ok(Work::default()),
+            },
             Operation::ByName => self.by_name(source),
             Operation::BySection => by_size(source, "Section", &self.graph.sections),
             Operation::ByTag => by_size(source, "Tag", &pick(&self.graph.tags, &self.tags)),
@@ -179,6 +185,7 @@ impl Circuit for Debian<'_> {
             Dependents,
             Install,
             Materialize,
+            Closures,
             ByName,
             BySection,
             ByTag,
@@ -196,6 +203,7 @@ impl Circuit for Debian<'_> {
             Operation::Materialize => "whole packages",
             Operation::Dependents => "dependents",
             Operation::Install => "installation",
+            Operation::Closures => "closures by kind",
             Operation::ByName => "by name",
             Operation::BySection => "by section",
             Operation::ByTag => "by tag",
@@ -230,6 +238,7 @@ impl Circuit for Debian<'_> {
             Operation::Materialize => counted(graph.packages.len() + graph.relations.len()),
             Operation::Dependents => expected([graph.dependents(self.hub)]),
             Operation::Install => expected([graph.installed_with(self.installed)]),
+            Operation::Closures => expected([graph.closures(self.hub)]),
             Operation::ByName => Expected {
                 count: self
                     .drawn
@@ -299,6 +308,27 @@ fn dependents<S: Source>(source: &S, start: Ref<Package>) -> Result<Work> {
         }
     }
     Ok(work(outcome, objects))
+}
+
+/// For each kind of relation, the packages from which the hub is reached by such relations, itself left out.
+fn closures<S: Source>(source: &S, hub: Ref<Package>) -> Result<Work> {
+    let text =
+        "select p.name from p in $hub.(targeted_by[where it.kind = $kind].package){1,} where p != $hub";
+    let mut outcome = Outcome::default();
+    let (mut rows, mut queries) = (0, 0);
+    for kind in KINDS {
+        rows += ask(source, text, params! { hub: hub, kind: kind }, |row| {
+            if let Some(name) = row.first().and_then(Value::as_str) {
+                outcome.add(name);
+            }
+        })?;
+        queries += 1;
+    }
+    Ok(Work {
+        rows,
+        queries,
+        ..work(outcome, 0)
+    })
 }
 
 /// What is installed with `start`: for each group of alternatives the first that a package answers to, by its own

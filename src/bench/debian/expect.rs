@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::data::{Graph, Package};
+use super::data::{Graph, KINDS, Package};
 
 /// Kinds below this position must hold for a package to be installed: `Pre-Depends` and `Depends`.
 pub const STRONG: usize = 2;
@@ -55,8 +55,24 @@ impl Graph<'_> {
 
     /// All packages that depend on the package at `start`, directly or through others, itself left out.
     pub fn dependents(&self, start: usize) -> Outcome {
+        self.reverse_closure(start, |kind| kind < STRONG)
+    }
+
+    /// For each kind of relation, the packages that state it about the package at `start`, directly or through others.
+    pub fn closures(&self, start: usize) -> Outcome {
+        let mut all = Outcome::default();
+        for kind in 0..KINDS.len() {
+            let one = self.reverse_closure(start, |other| other == kind);
+            all.count += one.count;
+            all.check = all.check.wrapping_add(one.check);
+        }
+        all
+    }
+
+    /// The packages from which that at `start` is reached by relations of the kinds wanted, itself left out.
+    fn reverse_closure(&self, start: usize, wanted: impl Fn(usize) -> bool) -> Outcome {
         let mut users: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
-        for relation in self.relations.iter().filter(|relation| relation.kind < STRONG) {
+        for relation in self.relations.iter().filter(|relation| wanted(relation.kind)) {
             if let Some(target) = relation.target {
                 users.entry(target).or_default().push(relation.package);
             }

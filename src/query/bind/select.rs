@@ -9,6 +9,13 @@ use crate::error::{QueryError, QueryErrorCode};
 use crate::query::ast;
 use crate::query::plan::{Column, Expression, Plan, Query, ResultKind, SortKey};
 
+/// Ranges of a query.
+const MOST_RANGES: usize = 128;
+/// Columns that a query shows.
+const MOST_COLUMNS: usize = 4_096;
+/// Keys that a query groups or sorts by.
+const MOST_KEYS: usize = 1_024;
+
 /// A `select` as its parts are bound, in one scope.
 struct Parts {
     /// The rows of `from` and `where`.
@@ -26,6 +33,7 @@ struct Parts {
 impl<'a> Binder<'a> {
     /// Binds a `select` with what orders and cuts it.
     pub(super) fn select(&mut self, select: &'a ast::Select, tail: Tail<'a>) -> Bound<Query> {
+        check_width(select, tail)?;
         let (limit, offset) = self.limits(tail)?;
         let mut scope = Scope::query();
         scope.single = select.from.len() == 1;
@@ -153,6 +161,43 @@ impl<'a> Binder<'a> {
             kind,
         })
     }
+}
+
+/// Refuses a query so wide that planning it would take long.
+fn check_width(select: &ast::Select, tail: Tail<'_>) -> Bound<()> {
+    let items = match &select.projection {
+        ast::Projection::Items(items) => items.as_slice(),
+        ast::Projection::All(_) => &[],
+    };
+    let beyond = [
+        (
+            "ranges",
+            MOST_RANGES,
+            select.from.get(MOST_RANGES).map(|range| range.source.span),
+        ),
+        (
+            "columns",
+            MOST_COLUMNS,
+            items.get(MOST_COLUMNS).map(|item| item.value.span),
+        ),
+        (
+            "group keys",
+            MOST_KEYS,
+            select.group_by.get(MOST_KEYS).map(|key| key.value.span),
+        ),
+        (
+            "sort keys",
+            MOST_KEYS,
+            tail.order_by.get(MOST_KEYS).map(|key| key.value.span),
+        ),
+    ];
+    for (what, most, place) in beyond {
+        if let Some(span) = place {
+            let message = format!("a query has at most {most} {what}, and this one has more");
+            return Err(QueryError::new(QueryErrorCode::TooComplex, span, message));
+        }
+    }
+    Ok(())
 }
 
 /// Puts the groups over the rows, and makes all results expressions over the groups.

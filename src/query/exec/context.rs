@@ -123,6 +123,11 @@ impl Context {
         }
     }
 
+    /// The flag that stops the query.
+    pub fn cancel(&self) -> &Arc<AtomicBool> {
+        &self.options.cancel
+    }
+
     /// What has been read so far.
     pub fn statistics(&self) -> Statistics {
         self.statistics.get()

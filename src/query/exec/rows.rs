@@ -10,6 +10,7 @@ use super::context::{Context, Options, Run, Shared, Statistics};
 use super::operator::Boxed;
 use crate::error::{Error, Result};
 use crate::object::Value;
+use crate::query::cancel::CancelHandle;
 use crate::query::plan::{Change, Query, ResultKind, Statement};
 
 /// What the operators borrow from.
@@ -133,6 +134,11 @@ impl Rows {
     /// What has been read so far.
     pub fn statistics(&self) -> Statistics {
         self.context.statistics()
+    }
+
+    /// A handle that stops the query from another thread.
+    pub fn cancel_handle(&self) -> CancelHandle {
+        CancelHandle::new(self.context.cancel().clone())
     }
 
     /// The values of the next row; `None` at the end.
