@@ -2,7 +2,6 @@
 
 mod faults;
 mod history;
-mod killed;
 mod model;
 mod online;
 mod space;
@@ -87,7 +86,9 @@ fn things(snapshot: &Snapshot) -> Things {
 /// Bytes of all segment files.
 fn segment_bytes(disk: &FaultyDisk) -> u64 {
     let segments = disk.paths();
-    let segments = segments.iter().filter(|path| path.starts_with("heap"));
+    let segments = segments
+        .iter()
+        .filter(|path| path.extension().is_some_and(|ending| ending == "seg"));
     segments.map(|path| disk.len(path).unwrap()).sum()
 }
 

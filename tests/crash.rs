@@ -178,6 +178,11 @@ fn write_until_killed(database: &Database, thread: u64) {
         say(&format!("ack {} {value}\n", step.key));
         match random.below(60) {
             0 => database.checkpoint().unwrap(),
+            2 => {
+                let options = olivine::CompactOptions::new();
+                let go_on = &mut |_: &_| std::ops::ControlFlow::Continue(());
+                database.compact(&options, go_on).unwrap();
+            }
             1 if thread == 0 => {
                 toggle_indexes(database, indexed);
                 indexed = !indexed;

@@ -49,6 +49,8 @@ struct State {
     operations: u64,
     syncs: u64,
     power_is_off: bool,
+    /// The most bytes that all files together may have.
+    capacity: Option<u64>,
     live: Entries,
     durable: Entries,
     unsynced: Vec<EntryChange>,
@@ -73,6 +75,7 @@ impl FaultyDisk {
             operations: 0,
             syncs: 0,
             power_is_off: false,
+            capacity: None,
             live: entries.clone(),
             durable: entries,
             unsynced: Vec::new(),
@@ -110,6 +113,16 @@ impl FaultyDisk {
         let copied = self.state.lock().live.copy();
         let copied = copied.map_err(|error| Error::io("copying a faulty disk", error))?;
         Ok(FaultyDisk::holding(copied))
+    }
+
+    /// Lets all files together have at most so many bytes from now on; what is there stays.
+    pub fn set_capacity(&self, capacity: Option<u64>) {
+        self.state.lock().capacity = capacity;
+    }
+
+    /// The bytes of all files.
+    pub fn bytes(&self) -> u64 {
+        self.state.lock().bytes()
     }
 
     /// The length of a file, `None` if there is none.
@@ -162,6 +175,21 @@ impl State {
         }
     }
 
+    fn bytes(&self) -> u64 {
+        let contents = self.live.files.values();
+        contents.map(|contents| contents.lock().live_len()).sum()
+    }
+
+    /// An error if `more` bytes do not fit on the disk.
+    fn make_room(&self, doing: &str, path: &Path, more: u64) -> Result<()> {
+        match self.capacity {
+            Some(capacity) if more > 0 && self.bytes().saturating_add(more) > capacity => {
+                Err(refused(doing, path, io::ErrorKind::StorageFull))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Records a change of a directory, live at once and durable later.
     fn change(&mut self, doing: &str, path: &Path, change: EntryChange) -> Result<()> {
         let fate = self.strike(false);
@@ -201,6 +229,7 @@ impl Disk for FaultyDisk {
         if state.live.files.contains_key(path) {
             return Err(refused("creating", path, io::ErrorKind::AlreadyExists));
         }
+        state.make_room("creating", path, size)?;
         let made = Contents::new(size);
         let made = made.map_err(|error| Error::io(format!("creating {}", path.display()), error))?;
         let contents = Arc::new(Mutex::new(made));
@@ -292,6 +321,16 @@ struct FaultyFile {
 }
 
 impl FaultyFile {
+    /// An error if the file cannot have `len` bytes.
+    fn make_room(&self, doing: &str, len: u64) -> Result<()> {
+        let state = self.state.lock();
+        if state.capacity.is_none() {
+            return Ok(());
+        }
+        let present = self.contents.lock().live_len();
+        state.make_room(doing, &self.path, len.saturating_sub(present))
+    }
+
     fn failed(&self, doing: &str, error: io::Error) -> Error {
         Error::io(format!("{doing} {}", self.path.display()), error)
     }
@@ -315,6 +354,7 @@ impl File for FaultyFile {
     }
 
     fn write_at(&self, bytes: &[u8], offset: u64) -> Result<()> {
+        self.make_room("writing", offset.saturating_add(bytes.len() as u64))?;
         let fate = self.state.lock().strike(false);
         if !matches!(fate, Fate::Failed(_)) {
             let mut contents = self.contents.lock();
@@ -325,6 +365,7 @@ impl File for FaultyFile {
     }
 
     fn set_len(&self, len: u64) -> Result<()> {
+        self.make_room("resizing", len)?;
         let fate = self.state.lock().strike(false);
         if !matches!(fate, Fate::Failed(_)) {
             let mut contents = self.contents.lock();

@@ -70,6 +70,11 @@ impl Contents {
         })
     }
 
+    /// Its length as the program sees it.
+    pub(super) fn live_len(&self) -> u64 {
+        self.live.metadata().map_or(0, |metadata| metadata.len())
+    }
+
     /// Makes every change durable.
     pub(super) fn sync(&mut self) {
         for change in std::mem::take(&mut self.unsynced) {

@@ -23,6 +23,7 @@ use super::frame::{COMMITS, Chain, FRAME_HEADER, FrameHeader, RESERVATION, encod
 use super::object_heap::CommitEntry;
 use super::plan::{FRAME_TARGET, FramePlan, plan_frames};
 use super::position::{Location, LogPosition};
+use super::reserve::Reserve;
 use super::segment::{HEAP_DIRECTORY, SEGMENT_HEADER, Segment, footer_room, segment_path};
 use super::segments::{Directories, SegmentDirectory};
 use crate::error::{Error, Result};
@@ -84,6 +85,7 @@ struct Writer {
     /// Whether files were made since their directory was last synced.
     new_entries: bool,
     buffer: Vec<u8>,
+    reserve: Reserve,
 }
 
 /// A group in the log.
@@ -119,7 +121,7 @@ fn unpack(packed: u64) -> LogPosition {
 }
 
 /// The size of segment `number`, which must have room for a frame of `bound` bytes.
-fn capacity_for(number: u32, bound: usize) -> Result<u32> {
+pub(super) fn capacity_for(number: u32, bound: usize) -> Result<u32> {
     let normal = FIRST_SEGMENT << number.saturating_sub(1).min(DOUBLINGS);
     if room_in(normal, SEGMENT_HEADER) >= bound {
         return Ok(normal);
@@ -182,6 +184,7 @@ impl Log {
         segments: SegmentDirectory,
         start: LogStart,
     ) -> Log {
+        let reserve = Reserve::find(&*disk);
         let refusal = OnceLock::new();
         if disk.is_read_only() {
             let _ = refusal.set("the database was opened read-only; open it for writing to change it".into());
@@ -199,6 +202,7 @@ impl Log {
                 unsynced: Vec::new(),
                 new_entries: false,
                 buffer: Vec::new(),
+                reserve,
             }),
             syncing: Mutex::new(()),
             durable: AtomicU64::new(pack(start.end)),
@@ -265,7 +269,10 @@ impl Log {
         self.check_writable()?;
         let frames = plan_frames(group)?;
         let mut writer = self.writer.lock();
-        self.make_room(&mut writer, &frames)?;
+        let frees_space = group
+            .iter()
+            .all(|commit| commit.records.iter().all(|record| record.body.is_none()));
+        self.make_room(&mut writer, &frames, frees_space)?;
         let mut versions = Versions::new(group, previous);
         for frame in &frames {
             let written = self.place(&mut writer, frame.bound).and_then(|position| {
@@ -302,7 +309,8 @@ impl Log {
             bound: FRAME_HEADER.saturating_add(padded(payload.len())),
             parts: Vec::new(),
         };
-        self.make_room(&mut writer, std::slice::from_ref(&frame))?;
+        let frees_space = kind != RESERVATION;
+        self.make_room(&mut writer, std::slice::from_ref(&frame), frees_space)?;
         let written = self.place(&mut writer, frame.bound).and_then(|start| {
             writer.buffer.clear();
             writer.buffer.resize(FRAME_HEADER, 0);
@@ -343,7 +351,12 @@ impl Log {
             return Ok(false);
         }
         if writer.spare.is_empty() {
-            let segment = self.make_segment(&mut writer, FRAME_HEADER)?;
+            let segment = match self.make_segment(&mut writer, FRAME_HEADER) {
+                Err(Error::NoSpace { .. }) if writer.reserve.give_up(&*self.disk) => {
+                    self.make_segment(&mut writer, FRAME_HEADER)?
+                }
+                made => made?,
+            };
             writer.spare.push_back(segment);
         }
         let sealed = self.begin_segment(&mut writer);
@@ -351,8 +364,22 @@ impl Log {
         Ok(true)
     }
 
-    /// Makes segments until all `frames` have a place. When it fails, nothing has changed.
-    fn make_room(&self, writer: &mut Writer, frames: &[FramePlan]) -> Result<()> {
+    /// Makes segments until all `frames` have a place. When it fails, nothing has changed. What frees space in the end may
+    /// use up the reserve for it; then others get no new segment before there is a reserve again.
+    fn make_room(&self, writer: &mut Writer, frames: &[FramePlan], frees_space: bool) -> Result<()> {
+        let made = self.try_make_room(writer, frames, frees_space);
+        match made {
+            Err(Error::NoSpace { .. }) if frees_space && writer.reserve.give_up(&*self.disk) => {
+                self.try_make_room(writer, frames, frees_space)
+            }
+            made => made,
+        }
+    }
+
+    fn try_make_room(&self, writer: &mut Writer, frames: &[FramePlan], frees_space: bool) -> Result<()> {
+        if !frees_space && writer.reserve.is_used_up() && !self.fits(writer, frames) {
+            writer.reserve.make(&*self.disk, writer.next_number)?;
+        }
         let before = writer.spare.len();
         let made = self.make_spares(writer, frames);
         if made.is_err() {
@@ -362,6 +389,31 @@ impl Log {
             }
         }
         made
+    }
+
+    /// Whether the frames need no new segment.
+    fn fits(&self, writer: &Writer, frames: &[FramePlan]) -> bool {
+        let room = writer.active.as_ref().map_or(0, Active::room);
+        let bytes: usize = frames.iter().map(|frame| frame.bound).sum();
+        bytes <= room || !writer.spare.is_empty()
+    }
+
+    /// Makes the reserve if there is none and space for it.
+    pub(super) fn keep_reserve(&self) {
+        if self.check_writable().is_err() {
+            return;
+        }
+        let Some(mut writer) = self.writer.try_lock() else {
+            return;
+        };
+        let next_number = writer.next_number;
+        // What there is no space for is tried again; who needs the space is told.
+        let _ = writer.reserve.keep(&*self.disk, next_number);
+    }
+
+    /// Gives the reserve up, so that a checkpoint or the indexes find space; false if there is none.
+    pub(super) fn give_up_reserve(&self) -> bool {
+        self.check_writable().is_ok() && self.writer.lock().reserve.give_up(&*self.disk)
     }
 
     fn make_spares(&self, writer: &mut Writer, frames: &[FramePlan]) -> Result<()> {
@@ -501,7 +553,7 @@ impl Log {
             let capacity = active.segment.capacity();
             capacity >= PREPARED_FROM && active.offset > capacity / 4
         });
-        if !wanted || !writer.spare.is_empty() {
+        if !wanted || !writer.spare.is_empty() || writer.reserve.is_used_up() {
             return;
         }
         let Ok(segment) = self.make_segment(&mut writer, FRAME_TARGET) else {

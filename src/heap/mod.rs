@@ -23,6 +23,7 @@ mod record;
 mod recovery;
 mod replay;
 mod replayer;
+mod reserve;
 mod root;
 mod salvage;
 mod scan;

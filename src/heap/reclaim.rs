@@ -524,6 +524,16 @@ impl Heap {
         }
     }
 
+    /// Makes the reserve of space if it is missing and there is space for it.
+    pub fn keep_reserve(&self) {
+        self.log.keep_reserve();
+    }
+
+    /// Gives the reserve of space up to who is about to free space; false if there is none.
+    pub fn give_up_reserve(&self) -> bool {
+        self.log.give_up_reserve()
+    }
+
     /// Seals the segment that is written to, so that it can be cleaned.
     pub fn roll(&self) -> Result<bool> {
         let _appending = self.appending.lock();

@@ -429,9 +429,11 @@ fn settle(
     for segment in files.segments.iter().filter(|segment| !beyond(&segment.number)) {
         let is_last = segment.number == end.position.segment;
         let open = segment.footer().is_none();
+        // A power cut may have left the end of a footer and torn its list.
+        let torn = !open && segment.number >= start.segment && !segment.has_sound_sums();
         if is_last && open && !leftover.must_cut() {
             active = Some(go_on_in(segment, end.position.offset)?);
-        } else if open || (is_last && leftover.must_cut()) {
+        } else if open || torn || (is_last && leftover.must_cut()) {
             let offset = if is_last { Some(end.position.offset) } else { None };
             segments.push(seal_at(&**disk, format.format.database, segment, offset)?);
             continue;

@@ -407,6 +407,12 @@ impl Segment {
         Ok(())
     }
 
+    /// Whether the list of its blocks' checksums can be read.
+    pub(super) fn has_sound_sums(&self) -> bool {
+        let checks = self.checks.as_ref();
+        checks.is_none_or(|checks| self.sums(checks).is_ok())
+    }
+
     fn sums<'a>(&self, checks: &'a BlockChecks) -> Result<&'a [u32]> {
         if let Some(sums) = checks.sums.get() {
             return Ok(sums);

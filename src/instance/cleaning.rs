@@ -202,7 +202,7 @@ impl Parts {
         if census(&self.heap.segment_uses()?).dead.segments > 0 {
             let newest = self.pipeline.view().commit();
             // Where the indexes find no room, the segments that they do not need are given up first.
-            match self.indexes.flush() {
+            match self.with_reserve(|| self.indexes.flush()) {
                 Ok(()) => flushed = newest,
                 Err(Error::NoSpace { .. }) => {}
                 Err(other) => return Err(other),
@@ -210,9 +210,10 @@ impl Parts {
         }
         let kept = self.retire(flushed)?;
         if self.heap.awaits_checkpoint() {
-            self.heap.checkpoint()?;
+            self.with_reserve(|| self.heap.checkpoint())?;
         }
         let released = self.heap.release()?;
+        self.heap.keep_reserve();
         Ok(Reclaimed {
             released,
             pinned: self.heap.retired(),
@@ -234,7 +235,16 @@ impl Parts {
         let retired = self.retire(CommitNumber::default());
         self.heap.checkpoint()?;
         self.heap.release()?;
+        self.heap.keep_reserve();
         retired.map(drop)
+    }
+
+    /// Runs what frees space in the end; where it finds the disk full, again with the reserve given up for it.
+    fn with_reserve(&self, work: impl Fn() -> Result<()>) -> Result<()> {
+        match work() {
+            Err(Error::NoSpace { .. }) if self.heap.give_up_reserve() => work(),
+            outcome => outcome,
+        }
     }
 
     /// Becomes the one that cleans; the background thread makes way.

@@ -72,6 +72,9 @@ fn run(signal: &Signal, parts: &Parts) {
     while !signal.stops_before(Instant::now() + ROUND) {
         idle_rounds = idle_rounds.saturating_add(1);
         parts.heap.prepare();
+        if idle_rounds.is_multiple_of(ROUNDS_PER_SYNC) {
+            parts.heap.keep_reserve();
+        }
         // Failures stick to the heap and reach the next committer.
         if parts.heap.needs_checkpoint() {
             let _ = parts.checkpoint_and_release();

@@ -181,3 +181,37 @@ fn an_interrupted_compaction_keeps_what_it_moved_and_goes_on_later() {
     assert!(!second.interrupted && second.segments_freed > 0, "{second}");
     assert_eq!(things(&database.snapshot()), before);
 }
+
+#[test]
+fn the_statement_compacts_outside_transactions_and_the_command_reports_in_json() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("db");
+    let database = Database::options(&path).cleaner(false).open().unwrap();
+    define(&database).unwrap();
+    let oids = create(&database, 0..2000, 1000);
+    for oid in &oids[..1500] {
+        database.transact(|tx| tx.delete(*oid)).unwrap();
+    }
+    let mut session = olivine::Session::new(database.clone());
+    session.execute("begin", ()).unwrap();
+    let refused = session.execute("compact", ()).err().unwrap();
+    assert!(refused.to_string().contains("inside a transaction"), "{refused}");
+    session
+        .execute("rollback; compact cluster by Thing.next; compact", ())
+        .unwrap();
+    drop(session);
+    assert!(database.statistics().log_bytes < 800_000);
+    let command = || {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_olivine"));
+        command.arg("compact").arg(&path).args(["--format", "json"]);
+        command.output().unwrap()
+    };
+    let locked = command();
+    assert_eq!(locked.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&locked.stderr).contains("open in another process"));
+    database.close().unwrap();
+    let done = command();
+    assert!(done.status.success());
+    let report: serde_json::Value = serde_json::from_slice(&done.stdout).unwrap();
+    assert_eq!(report["records_moved"], 0);
+}
