@@ -1,5 +1,6 @@
 //! Reading objects from any [`Reader`]: what snapshots and transactions have in common.
 
+mod fetch;
 mod record;
 mod typed;
 
@@ -15,6 +16,7 @@ use crate::object::codec::read_slot;
 use crate::object::{ClassId, CommitNumber, Object, Oid, Record, Ref, Value, class_name, from_record};
 use crate::query::{Row, Rows};
 use crate::read::{ExtentPosition, Reader};
+pub use fetch::{Fetch, Fetched};
 pub use record::Record as ObjectRecord;
 pub use typed::{Decoded, Follow, follow, holder, related_query};
 

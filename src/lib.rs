@@ -126,7 +126,7 @@ pub mod testing {
     }
 }
 
-pub use access::{Decoded, Extent, Follow, ObjectRecord as Record, Objects, StoredObject};
+pub use access::{Decoded, Extent, Fetch, Fetched, Follow, ObjectRecord as Record, Objects, StoredObject};
 pub use catalog::{
     Alteration, AttributeDefinition, ClassDefinition as Class, ClassVersion, IndexDefinition, OnDelete,
 };

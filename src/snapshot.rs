@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use crate::access::{self, Extent, Follow, ObjectRecord, Objects, StoredObject};
+use crate::access::{self, Extent, Fetch, Follow, ObjectRecord, Objects, StoredObject};
 use crate::error::Result;
 use crate::instance::{Held, Instance, Opened, ReaderKind};
 use crate::object::{CommitNumber, Object, Oid, Ref};
@@ -70,7 +70,7 @@ impl Snapshot {
     /// Where the stored object is damaged.
     pub fn view<T>(&self, reference: Ref<T>) -> Result<Option<ObjectRecord<T>>> {
         self.opened.check()?;
-        ObjectRecord::pin(self.view.clone(), reference.oid())
+        ObjectRecord::pin(self.reader(), reference.oid())
     }
 
     /// The object a reference of another object leads to, `None` where there is no reference or its object is gone:
@@ -97,6 +97,13 @@ impl Snapshot {
     ) -> Result<Objects<T>> {
         let text = access::related_query(access::class_of::<T>(self.view.as_ref())?, attribute)?;
         self.query(&text, (target.into(),)).map(Rows::objects)
+    }
+
+    /// A plan for reading the object behind a reference together with what it leads to: `snapshot.fetch(book).depth(3)`,
+    /// `snapshot.fetch(book).paths(["author", "chapters.notes"])`, then `.read()`. A plan changes how fast the closure is
+    /// walked, never what is found.
+    pub fn fetch<T>(&self, reference: Ref<T>) -> Fetch<T> {
+        Fetch::new(self.reader(), reference.oid())
     }
 
     /// Whether the object exists in this state.

@@ -445,3 +445,70 @@ fn wrong_uses_end_in_sentences() {
         "{gone}"
     );
 }
+
+#[test]
+fn a_fetch_plan_reads_a_closure_and_changes_no_answer() {
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Node {
+        name: String,
+        next: Option<Ref<Node>>,
+        others: BTreeMap<String, Ref<Node>>,
+    }
+    let db = Database::in_memory().unwrap();
+    db.define::<Node>().unwrap();
+    let node = |name: &str, next: Option<Ref<Node>>| Node {
+        name: name.into(),
+        next,
+        others: BTreeMap::new(),
+    };
+    let first = db
+        .transact(|tx| {
+            let last = tx.insert(&node("last", None))?;
+            let third = tx.insert(&node("third", Some(last)))?;
+            let gone = tx.insert(&node("gone", None))?;
+            let second = tx.insert(&node("second", Some(third)))?;
+            let mut own = node("first", Some(second));
+            own.others.insert("gone".into(), gone);
+            let first = tx.insert(&own)?;
+            tx.update_with(last, |last| last.next = Some(first))?;
+            tx.delete(gone)?;
+            Ok(first)
+        })
+        .unwrap();
+    let snapshot = db.snapshot();
+    let walk = |fetched: &olivine::Fetched<Node>| {
+        let mut names = Vec::new();
+        let mut at = fetched.root().unwrap();
+        while let Some(node) = at.filter(|_| names.len() < 6) {
+            at = fetched.follow(&node.next).unwrap();
+            names.push(node.name);
+        }
+        names
+    };
+    for depth in 0..6 {
+        let fetched = snapshot.fetch(first).depth(depth).read().unwrap();
+        assert_eq!(fetched.len(), 1 + depth.min(3), "{depth}");
+        assert_eq!(
+            walk(&fetched),
+            ["first", "second", "third", "last", "first", "second"]
+        );
+    }
+    let fetched = snapshot
+        .fetch(first)
+        .paths(["next.next", "others"])
+        .read()
+        .unwrap();
+    assert_eq!((fetched.len(), walk(&fetched).len()), (3, 6));
+    let gone = fetched.root().unwrap().unwrap().others["gone"];
+    assert!(fetched.get(gone).unwrap().is_none());
+    let wrong = snapshot.fetch(first).paths(["nxt"]).read().unwrap_err();
+    assert!(wrong.to_string().contains("has an attribute nxt"), "{wrong}");
+    db.transact(|tx| {
+        let own = tx.insert(&node("own", Some(first)))?;
+        assert_eq!(tx.fetch(own).depth(1).read()?.len(), 2);
+        tx.delete(own)?;
+        assert!(tx.fetch(own).read()?.is_empty());
+        Ok(())
+    })
+    .unwrap();
+}

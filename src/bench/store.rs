@@ -92,7 +92,7 @@ fn occupied(metadata: &std::fs::Metadata) -> u64 {
 /// What an operation reads from: a snapshot, or a transaction that changes what it visits.
 pub trait Source {
     /// The object behind a reference, which must exist.
-    fn fetch<T: DeserializeOwned>(&self, reference: Ref<T>) -> Result<T>;
+    fn present<T: DeserializeOwned>(&self, reference: Ref<T>) -> Result<T>;
     /// The rows of a query.
     fn rows(&self, text: &str, parameters: Parameters) -> Result<Rows>;
     /// Finds each record by its OID, and nothing else: no attribute is decoded.
@@ -100,7 +100,7 @@ pub trait Source {
 }
 
 impl Source for Snapshot {
-    fn fetch<T: DeserializeOwned>(&self, reference: Ref<T>) -> Result<T> {
+    fn present<T: DeserializeOwned>(&self, reference: Ref<T>) -> Result<T> {
         self.get(reference)?.ok_or_else(|| dangling(reference))
     }
 
@@ -122,7 +122,7 @@ impl Source for Snapshot {
 }
 
 impl Source for Transaction {
-    fn fetch<T: DeserializeOwned>(&self, reference: Ref<T>) -> Result<T> {
+    fn present<T: DeserializeOwned>(&self, reference: Ref<T>) -> Result<T> {
         self.get(reference)?.ok_or_else(|| dangling(reference))
     }
 
@@ -163,11 +163,11 @@ impl Counting {
 }
 
 impl Source for Counting {
-    fn fetch<T: DeserializeOwned>(&self, reference: Ref<T>) -> Result<T> {
+    fn present<T: DeserializeOwned>(&self, reference: Ref<T>) -> Result<T> {
         let record = self.snapshot.stored(reference.oid())?;
         self.bytes
             .set(self.bytes.get() + record.map_or(0, |record| length(record.size())));
-        self.snapshot.fetch(reference)
+        self.snapshot.present(reference)
     }
 
     fn rows(&self, text: &str, parameters: Parameters) -> Result<Rows> {

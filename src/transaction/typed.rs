@@ -5,7 +5,7 @@ use serde::de::DeserializeOwned;
 
 use super::handle::Transaction;
 use super::overlay::missing;
-use crate::access::{self, Follow, ObjectRecord, Objects};
+use crate::access::{self, Fetch, Follow, ObjectRecord, Objects};
 use crate::error::{Error, Result};
 use crate::object::codec::read_slot;
 use crate::object::{Oid, Ref, class_name, to_body};
@@ -58,6 +58,13 @@ impl Transaction {
     ) -> Result<Objects<T>> {
         let text = access::related_query(access::class_of::<T>(self.overlay())?, attribute)?;
         self.query(&text, (target.into(),)).map(Rows::objects)
+    }
+
+    /// A plan for reading the object behind a reference together with what it leads to: `tx.fetch(book).depth(3)`,
+    /// `tx.fetch(book).paths(["author", "chapters.notes"])`, then `.read()`. A plan changes how fast the closure is
+    /// walked, never what is found. It sees the transaction as it is now.
+    pub fn fetch<T>(&self, reference: Ref<T>) -> Fetch<T> {
+        Fetch::new(self.reader(), reference.oid())
     }
 
     /// A reference for an object to come, so that objects can refer to one another in a circle; the object itself

@@ -278,9 +278,9 @@ impl Circuit for Debian<'_> {
 fn materialize<S: Source>(source: &S, packages: &[Ref<Package>]) -> Result<Work> {
     let mut work = Work::default();
     for package in packages {
-        let package = black_box(source.fetch(*package)?);
+        let package = black_box(source.present(*package)?);
         for relation in &package.relations {
-            black_box(source.fetch(*relation)?);
+            black_box(source.present(*relation)?);
         }
         work.count += 1 + length(package.relations.len());
     }
@@ -295,13 +295,13 @@ fn dependents<S: Source>(source: &S, start: Ref<Package>) -> Result<Work> {
     let mut seen = FxHashSet::from_iter([start]);
     let mut waiting = vec![start];
     while let Some(package) = waiting.pop() {
-        let needed = source.fetch(package.cast::<Needed>())?;
+        let needed = source.present(package.cast::<Needed>())?;
         objects += 1 + length(needed.targeted_by.len());
         if package != start {
             outcome.add(&needed.name);
         }
         for relation in needed.targeted_by {
-            let needing = source.fetch(relation.cast::<Needing>())?;
+            let needing = source.present(relation.cast::<Needing>())?;
             if is_strong(&needing.kind) && seen.insert(needing.package) {
                 waiting.push(needing.package);
             }
@@ -339,11 +339,11 @@ fn install<S: Source>(source: &S, start: Ref<Package>) -> Result<Work> {
     let mut seen = FxHashSet::from_iter([start]);
     let mut waiting = vec![start];
     while let Some(package) = waiting.pop() {
-        let package = source.fetch(package.cast::<Installed>())?;
+        let package = source.present(package.cast::<Installed>())?;
         outcome.add(&package.name);
         let mut answered = None;
         for relation in package.relations {
-            let wanted = source.fetch(relation.cast::<Wanted>())?;
+            let wanted = source.present(relation.cast::<Wanted>())?;
             objects += 1;
             if !is_strong(&wanted.kind) || answered == Some(wanted.group) {
                 continue;

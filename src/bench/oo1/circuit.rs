@@ -99,12 +99,12 @@ impl Oo1 {
             Operation::Materialize => materialize(source, &self.parts),
             Operation::LookUp => self.look_up(source, random),
             Operation::Traverse => self.walk(random, |part, next| {
-                let part: Forward = source.fetch(part.cast())?;
+                let part: Forward = source.present(part.cast())?;
                 next.extend(part.to.iter().map(|link| link.part));
                 Ok(black_box((part.x, part.y, part.r#type)).0)
             }),
             Operation::TraverseBack => self.walk(random, |part, next| {
-                let part: Backward = source.fetch(part.cast())?;
+                let part: Backward = source.present(part.cast())?;
                 next.extend(&part.from);
                 Ok(black_box((part.x, part.y, part.r#type)).0)
             }),
@@ -183,7 +183,7 @@ impl Oo1 {
             let mut sum = 0_i64;
             for position in &drawn {
                 let reference = self.part(*position)?;
-                let mut part = tx.fetch(reference)?;
+                let mut part = tx.present(reference)?;
                 std::mem::swap(&mut part.x, &mut part.y);
                 sum += part.x;
                 tx.update(reference, &part)?;
@@ -329,9 +329,9 @@ impl Circuit for Oo1 {
 fn materialize<S: Source>(source: &S, parts: &[Ref<Part>]) -> Result<Work> {
     let mut work = Work::default();
     for part in parts {
-        let part = black_box(source.fetch(*part)?);
+        let part = black_box(source.present(*part)?);
         for link in &part.to {
-            black_box(source.fetch(link.part)?);
+            black_box(source.present(link.part)?);
         }
         work.count += 1 + length(part.to.len());
     }
@@ -380,7 +380,7 @@ fn enter(tx: &mut Transaction, library: &Library, parts: &[Ref<Part>], first: us
     for (model, from) in library.parts.iter().zip(parts).skip(first) {
         for link in model.to.iter().filter(|link| link.to < first) {
             let reference = at(parts, link.to)?;
-            let mut reached = tx.fetch(reference)?;
+            let mut reached = tx.present(reference)?;
             reached.from.push(*from);
             tx.update(reference, &reached)?;
         }

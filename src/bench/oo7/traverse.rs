@@ -30,10 +30,10 @@ pub fn traverse<S: Source>(source: &S, entry: &Entry, module: Ref<Module>) -> Re
     let mut sizes: FxHashMap<Ref<CompositePart>, u64> = FxHashMap::default();
     walk_assemblies(source, entry, module, &mut work, &mut |composite, work| {
         let before = work.count;
-        if let Some(root) = source.fetch(composite.cast::<Root>())?.root_part {
+        if let Some(root) = source.present(composite.cast::<Root>())?.root_part {
             graph.walk(source, root, work, &mut |part, work| {
                 work.count += 1;
-                let node = source.fetch(part.cast::<Node>())?;
+                let node = source.present(part.cast::<Node>())?;
                 black_box((node.x, node.y));
                 Ok(node.to)
             })?;
@@ -60,10 +60,10 @@ pub fn traverse_roots<S: Source>(source: &S, entry: &Entry, module: Ref<Module>)
     let mut composites = FxHashSet::default();
     walk_assemblies(source, entry, module, &mut work, &mut |composite, work| {
         composites.insert(composite);
-        if let Some(root) = source.fetch(composite.cast::<Root>())?.root_part {
+        if let Some(root) = source.present(composite.cast::<Root>())?.root_part {
             work.count += 1;
             work.objects += 1;
-            let node = source.fetch(root.cast::<Node>())?;
+            let node = source.present(root.cast::<Node>())?;
             black_box((node.x, node.y));
         }
         Ok(())
@@ -78,9 +78,9 @@ pub fn count_in_documents<S: Source>(source: &S, entry: &Entry, module: Ref<Modu
     let mut composites = FxHashSet::default();
     walk_assemblies(source, entry, module, &mut work, &mut |composite, work| {
         composites.insert(composite);
-        if let Some(document) = source.fetch(composite.cast::<Documented>())?.documentation {
+        if let Some(document) = source.present(composite.cast::<Documented>())?.documentation {
             work.objects += 1;
-            work.count += letters(&source.fetch(document.cast::<Text>())?.text);
+            work.count += letters(&source.present(document.cast::<Text>())?.text);
         }
         Ok(())
     })?;
@@ -90,14 +90,14 @@ pub fn count_in_documents<S: Source>(source: &S, entry: &Entry, module: Ref<Modu
 
 /// T7: the assemblies above an atomic part, up to the root, each once.
 pub fn traverse_up<S: Source>(source: &S, part: Ref<AtomicPart>) -> Result<Work> {
-    let composite = source.fetch(part.cast::<Owned>())?.part_of;
+    let composite = source.present(part.cast::<Owned>())?.part_of;
     let mut seen: FxHashSet<Oid> = FxHashSet::default();
-    for base in source.fetch(composite.cast::<Used>())?.used_in_private {
+    for base in source.present(composite.cast::<Used>())?.used_in_private {
         let mut next: Option<Ref<Assembly>> = Some(base.cast());
         while let Some(assembly) = next {
             let first = seen.insert(assembly.oid());
             let above = if first {
-                source.fetch(assembly.cast::<Above>())?.super_assembly
+                source.present(assembly.cast::<Above>())?.super_assembly
             } else {
                 None
             };
@@ -129,13 +129,13 @@ pub fn compare_manual_ends<S: Source>(source: &S, module: Ref<Module>) -> Result
 pub fn materialize<S: Source>(source: &S, composites: &[Ref<CompositePart>]) -> Result<Work> {
     let mut work = Work::default();
     for composite in composites {
-        let composite = black_box(source.fetch(*composite)?);
+        let composite = black_box(source.present(*composite)?);
         work.objects += 1;
         for part in &composite.parts {
-            let part: AtomicPart = black_box(source.fetch(*part)?);
+            let part: AtomicPart = black_box(source.present(*part)?);
             work.objects += 1;
             for connection in &part.to {
-                black_box(source.fetch(*connection)?);
+                black_box(source.present(*connection)?);
                 work.objects += 1;
             }
         }
@@ -152,18 +152,18 @@ pub fn walk_assemblies<S: Source>(
     work: &mut Work,
     visit: &mut impl FnMut(Ref<CompositePart>, &mut Work) -> Result<()>,
 ) -> Result<()> {
-    let root = source.fetch(module)?.design_root;
+    let root = source.present(module)?.design_root;
     work.objects += 1;
     let mut waiting: Vec<Ref<Assembly>> = root.map(Ref::cast).into_iter().collect();
     while let Some(assembly) = waiting.pop() {
         work.objects += 1;
         if assembly.oid().class() == entry.base_class {
-            for part in source.fetch(assembly.cast::<Components>())?.components_private {
+            for part in source.present(assembly.cast::<Components>())?.components_private {
                 work.objects += 1;
                 visit(part, work)?;
             }
         } else {
-            waiting.extend(source.fetch(assembly.cast::<Below>())?.sub_assemblies);
+            waiting.extend(source.present(assembly.cast::<Below>())?.sub_assemblies);
         }
     }
     Ok(())
@@ -194,7 +194,7 @@ impl Walk {
             let connections = visit(part, work)?;
             work.objects += 1 + count(connections.len());
             for connection in connections {
-                let to = source.fetch(connection.cast::<Edge>())?.to;
+                let to = source.present(connection.cast::<Edge>())?.to;
                 if self.seen.insert(to) {
                     self.waiting.push(to);
                 }
@@ -210,8 +210,8 @@ fn with_manual<S: Source>(source: &S, module: Ref<Module>, read: impl Fn(&str) -
         objects: 2,
         ..Work::default()
     };
-    if let Some(manual) = source.fetch(module)?.manual {
-        work.count = read(&source.fetch::<Manual>(manual)?.text);
+    if let Some(manual) = source.present(module)?.manual {
+        work.count = read(&source.present::<Manual>(manual)?.text);
     }
     Ok(work)
 }

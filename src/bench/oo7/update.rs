@@ -28,7 +28,7 @@ pub fn change(
     })?;
     let mut walk = Walk::default();
     for composite in uses {
-        let Some(root) = tx.fetch(composite.cast::<Root>())?.root_part else {
+        let Some(root) = tx.present(composite.cast::<Root>())?.root_part else {
             continue;
         };
         let mut parts = Vec::new();
@@ -36,7 +36,7 @@ pub fn change(
             if extent != Extent::Root || part == root {
                 parts.push(part);
             }
-            Ok(tx.fetch(part.cast::<Node>())?.to)
+            Ok(tx.present(part.cast::<Node>())?.to)
         })?;
         for part in parts {
             changed.insert(part);
@@ -58,7 +58,7 @@ pub fn change_warm(tx: &mut Transaction, entry: &Entry, module: Ref<Module>) -> 
 }
 
 fn apply(tx: &mut Transaction, reference: Ref<AtomicPart>, change: Change) -> Result<()> {
-    let mut part = tx.fetch(reference)?;
+    let mut part = tx.present(reference)?;
     match change {
         Change::Swap => std::mem::swap(&mut part.x, &mut part.y),
         Change::Toggle => part.build_date = toggled(part.build_date),
@@ -77,12 +77,12 @@ pub fn replace_in_documents(
     let mut work = Work::default();
     let mut documents = Vec::new();
     walk_assemblies(tx, entry, module, &mut work, &mut |composite, _| {
-        documents.extend(tx.fetch(composite.cast::<Documented>())?.documentation);
+        documents.extend(tx.present(composite.cast::<Documented>())?.documentation);
         Ok(())
     })?;
     for document in documents {
         let document = document.cast::<Text>();
-        let text = tx.fetch(document)?.text;
+        let text = tx.present(document)?.text;
         if let Some(rest) = text.strip_prefix(from) {
             tx.update(
                 document,
@@ -103,7 +103,7 @@ pub fn insert(tx: &mut Transaction, batch: &Batch<'_>, bases: &[Ref<BaseAssembly
     let created = load::insert_composites(tx, batch, bases)?;
     for (composite, model) in created.iter().zip(batch.composites) {
         for base in model.used_private.iter().filter_map(|base| bases.get(*base)) {
-            let mut assembly = tx.fetch(*base)?;
+            let mut assembly = tx.present(*base)?;
             assembly.components_private.push(*composite);
             tx.update(*base, &assembly)?;
         }
@@ -117,14 +117,14 @@ pub fn delete(tx: &mut Transaction, last: i64) -> Result<Work> {
     let composites = references::<CompositePart>(tx, text, params! { last: last })?;
     let mut deleted = 0;
     for reference in &composites {
-        let composite = tx.fetch(*reference)?;
+        let composite = tx.present(*reference)?;
         for base in &composite.used_in_private {
-            let mut assembly = tx.fetch(*base)?;
+            let mut assembly = tx.present(*base)?;
             assembly.components_private.retain(|used| used != reference);
             tx.update(*base, &assembly)?;
         }
         for part in &composite.parts {
-            for connection in tx.fetch(part.cast::<Node>())?.to {
+            for connection in tx.present(part.cast::<Node>())?.to {
                 tx.delete(connection)?;
                 deleted += 1;
             }
