@@ -159,3 +159,8 @@ struct Readme;
 #[cfg(doctest)]
 #[doc = include_str!("../docs/embedding.md")]
 struct Embedding;
+
+/// The examples of the page on transactions, run as tests.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/transactions.md")]
+struct Transactions;

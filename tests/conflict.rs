@@ -166,3 +166,38 @@ fn whoever_was_bound_to_an_older_schema_conflicts_and_reruns() {
         .unwrap();
     assert_eq!(rows.count(), 1);
 }
+
+#[test]
+fn a_long_reader_that_writes_gets_its_turn_among_busy_writers() {
+    let db = Database::in_memory().unwrap();
+    let total = counter(&db);
+    db.define::<Account>().unwrap();
+    let done = std::sync::atomic::AtomicBool::new(false);
+    thread::scope(|scope| {
+        for number in 0..3 {
+            let (db, done) = (&db, &done);
+            scope.spawn(move || {
+                while !done.load(std::sync::atomic::Ordering::Acquire) {
+                    let account = Account {
+                        owner: "busy".into(),
+                        balance: number,
+                    };
+                    db.transact(|tx| tx.insert(&account)).unwrap();
+                }
+            });
+        }
+        for _ in 0..3 {
+            let mut runs = 0;
+            db.transact(|tx| {
+                runs += 1;
+                let value = tx.extent::<Account>()?.count() as i64;
+                thread::sleep(std::time::Duration::from_millis(5));
+                tx.update(total, &Counter { value })
+            })
+            .unwrap();
+            assert!(runs < 32, "{runs} runs");
+        }
+        done.store(true, std::sync::atomic::Ordering::Release);
+    });
+    assert!(db.snapshot().get(total).unwrap().unwrap().value > 0);
+}

@@ -33,6 +33,7 @@ mod pipeline;
 mod read_check;
 mod recent;
 mod request;
+mod turn;
 mod validate;
 
 pub use pipeline::{Pause, Pipeline, now};

@@ -10,6 +10,7 @@ use super::footprint::Footprint;
 use super::read_check::ReadCheck;
 use super::recent::{Mark, Recent};
 use super::request::{Durability, Request};
+use super::turn::{ExclusiveTurn, Turn};
 use super::validate::{State, names_roots};
 use crate::catalog::{Catalog, IndexId, IndexKind, SystemClass};
 use crate::error::{Error, Result};
@@ -35,6 +36,7 @@ pub struct Pipeline {
     recent: RwLock<Recent>,
     /// The newest published view.
     published: RwLock<Arc<View>>,
+    turn: Turn,
     /// Why nothing can be committed any more.
     failed: Mutex<Option<String>>,
 }
@@ -89,6 +91,7 @@ impl Pipeline {
             recent: RwLock::new(Recent::new(recovered.commit(), memory)),
             accepted: Mutex::new(accepted),
             published: RwLock::new(Arc::new(recovered)),
+            turn: Turn::default(),
             failed: Mutex::new(None),
         }
     }
@@ -101,6 +104,7 @@ impl Pipeline {
     /// Commits a request. When it returns a number, every later view shows the commit, and it is as durable as it
     /// asked for; when it returns an error, nothing of it will ever be seen.
     pub fn commit(&self, request: Request) -> Result<CommitNumber> {
+        self.turn.pass();
         let ticket = Arc::new(self.ticket(request)?);
         if self.enqueue(ticket.clone()) {
             self.lead();
@@ -145,6 +149,16 @@ impl Pipeline {
             accepted,
             recent: &self.recent,
         }
+    }
+
+    /// Takes the exclusive turn, with nothing in flight when it returns: other threads wait before they commit until it
+    /// is dropped. `None` where it is not to be had.
+    pub fn exclusive_turn(&self) -> Option<ExclusiveTurn<'_>> {
+        let turn = self.turn.take();
+        if turn.is_some() {
+            drop(self.pause());
+        }
+        turn
     }
 
     /// Keeps every other committer waiting, with nothing in flight, until the pause is dropped.

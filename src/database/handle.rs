@@ -154,17 +154,33 @@ impl Database {
 
     /// Runs `work` in a transaction and commits it; where another transaction was faster, runs it again on a new
     /// snapshot, up to [`MAX_RUNS`] times with growing, jittered pauses. What `work` returns is returned once the
-    /// commit is made.
+    /// commit is made. After six conflicts it gets an exclusive turn: others wait a moment before they commit.
     ///
     /// `work` must be fit to run again: it should touch nothing outside the transaction.
     ///
     /// # Errors
     /// The error of `work`, which rolls the transaction back, or that of the last commit.
-    pub fn transact<R>(&self, mut work: impl FnMut(&mut Transaction) -> Result<R>) -> Result<R> {
+    pub fn transact<R>(&self, work: impl FnMut(&mut Transaction) -> Result<R>) -> Result<R> {
+        self.transact_with(&TransactionOptions::default(), work)
+    }
+
+    /// As [`Database::transact`], with options.
+    ///
+    /// # Errors
+    /// As [`Database::transact`].
+    pub fn transact_with<R>(
+        &self,
+        options: &TransactionOptions,
+        mut work: impl FnMut(&mut Transaction) -> Result<R>,
+    ) -> Result<R> {
         let mut runs = 0u32;
+        let mut turn = None;
         loop {
             runs = runs.saturating_add(1);
-            let mut transaction = self.begin()?;
+            if runs > RUNS_BEFORE_TURN && turn.is_none() {
+                turn = self.instance.pipeline().exclusive_turn();
+            }
+            let mut transaction = self.begin_with(options.clone())?;
             let outcome = work(&mut transaction).and_then(|result| transaction.commit().map(|_| result));
             match outcome {
                 Err(error) if error.is_conflict() && runs < MAX_RUNS => back_off(runs),
@@ -386,6 +402,9 @@ impl Database {
 
 /// How often [`Database::transact`] runs its work at most.
 pub const MAX_RUNS: u32 = 32;
+
+/// Runs that may be overtaken before the next one gets an exclusive turn.
+const RUNS_BEFORE_TURN: u32 = 6;
 
 /// Waits a random time below a bound that doubles with each run, from 100 microseconds to 20 milliseconds.
 fn back_off(runs: u32) {

@@ -119,17 +119,18 @@ impl Ledger {
             open.extend(shard.lock().values().filter_map(Weak::upgrade));
         }
         open.sort_by_key(|opened| opened.ticket);
-        open.iter().map(|opened| opened.listed(newest)).collect()
+        let now = Instant::now();
+        open.iter().map(|opened| opened.listed(newest, now)).collect()
     }
 }
 
 impl Opened {
-    fn listed(&self, newest: &View) -> OpenSnapshot {
+    fn listed(&self, newest: &View, now: Instant) -> OpenSnapshot {
         OpenSnapshot {
             ticket: self.ticket,
             kind: self.kind,
             commit: self.view.commit(),
-            age: self.since.elapsed(),
+            age: now.saturating_duration_since(self.since),
             label: self.label.clone(),
             pinned_bytes: self.view.pinned_bytes(newest),
             expired: self.check().is_err(),
