@@ -221,6 +221,7 @@ impl<'r, 'a> Evaluator<'r, 'a> {
             .iter()
             .map(|argument| self.evaluate(argument))
             .collect::<Result<_>>()?;
-        function.call(&self.run.call(), &arguments)
+        let check = || self.run.context.check();
+        function.call(&self.run.call(&check), &arguments)
     }
 }

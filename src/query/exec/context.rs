@@ -355,8 +355,12 @@ impl<'a> Run<'_, 'a> {
     }
 
     /// What functions of the library may use.
-    pub fn call(&self) -> Call<'a> {
+    pub fn call<'c>(&self, check: &'c dyn Fn() -> Result<()>) -> Call<'c>
+    where
+        'a: 'c,
+    {
         Call {
+            check,
             reader: self.reader(),
             now: self.shared.now,
         }

@@ -13,6 +13,9 @@ use crate::error::Result;
 use crate::object::Value;
 use crate::query::plan::NullsOrder;
 
+/// Rows sorted between two looks at whether the query is cancelled.
+const PIECE: usize = 64 << 10;
+
 pub struct Sort<'a> {
     pub input: Boxed<'a>,
     pub keys: Keys<'a>,
@@ -176,6 +179,11 @@ impl<'a> Sort<'a> {
             run.context.check()?;
             run.context.hold("sort", added)?;
             bytes = bytes.saturating_add(added);
+        }
+        // In pieces first, so that a cancelled query need not wait for the whole sort; what is left is to merge them.
+        for piece in keyed.chunks_mut(PIECE) {
+            run.context.check()?;
+            piece.sort_by(|a, b| self.keys.compare(&a.0, &b.0));
         }
         keyed.sort_by(|a, b| self.keys.compare(&a.0, &b.0));
         Ok(Sorted {

@@ -95,6 +95,7 @@ fn referrers_in(call: &Call<'_>, class: &Class, target: Oid, found: &mut Vec<Val
     let mut records = Vec::new();
     loop {
         records.clear();
+        (call.check)()?;
         call.reader.scan(class.id, &mut position, BATCH, &mut records)?;
         if records.is_empty() {
             return Ok(());

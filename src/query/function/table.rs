@@ -13,6 +13,8 @@ pub struct Call<'a> {
     pub reader: &'a dyn Reader,
     /// The time of the statement: every `now()` in it is the same.
     pub now: Timestamp,
+    /// Fails if the query is to stop; asked by functions that read much.
+    pub check: &'a dyn Fn() -> Result<()>,
 }
 
 /// A function.
