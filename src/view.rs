@@ -10,7 +10,7 @@ use std::sync::Arc;
 use crate::catalog::{Catalog, Index, IndexId, IndexKind, index_keys};
 use crate::error::{Error, Result};
 use crate::heap::HeapView;
-use crate::index::key::{encode_component, range_bounds, unique_key};
+use crate::index::key::{encode_component, is_hash, range_bounds, unique_key};
 use crate::index::{IndexKey, IndexSnapshot, RangeCursor};
 use crate::object::{ClassId, CommitNumber, Oid, Record, Value};
 use crate::read::{Direction, ExtentPosition, IndexRange, IndexSize, Postings, Reader};
@@ -119,7 +119,7 @@ impl View {
 
     /// The objects of one key, verified where it is a hash; `None` if they are many.
     fn point(&self, index: &Index, key: &IndexKey, range: &IndexRange) -> Result<Option<Vec<Oid>>> {
-        if !is_hashed(index) {
+        if !is_hashed(index) || !is_hash(key) {
             let holders = self.indexes.get_short(index.id, key, self.commit)?;
             return Ok(holders.map(smallvec::SmallVec::into_vec));
         }

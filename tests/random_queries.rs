@@ -109,7 +109,7 @@ fn rarer_query(random: &mut Random, p: &str, q: &str) -> (String, bool) {
     let (n, limit, offset) = (random.below(9) as i64 - 2, random.below(12), random.below(5));
     let direction = *random.pick(&["", " desc", " nulls last", " desc nulls first"]);
     let page = format!("limit {limit} offset {offset}");
-    match random.below(16) {
+    match random.below(20) {
         0 => (
             format!(
                 "select i.key from Item i where i.rank = {n} and {q} order by i.text{direction}, i.key {page}"
@@ -171,6 +171,31 @@ fn rarer_query(random: &mut Random, p: &str, q: &str) -> (String, bool) {
             format!(
                 "select i.key, j.key as other from Item i, Owner o, Item j where i.owner = o and j.owner = o and j.rank = {n} and {p}"
             ),
+            false,
+        ),
+        15 => (format!("select count(*) from Item i where {p}"), false),
+        16 => {
+            let class = *random.pick(&["Item", "only Item", "Special"]);
+            let condition = *random.pick(&[
+                "",
+                " where i.rank = 3",
+                " where i.text = 't2'",
+                " where i.rank > 1",
+            ]);
+            (
+                format!("select max(i.rank), min(i.text), min(i.key), count(*) from {class} i{condition}"),
+                false,
+            )
+        }
+        17 => (
+            format!(
+                "select o.name, count(o.<Item.owner) as n, count(o.<Special.owner) as s, o.<Item.owner is empty \
+                 as e from Owner o"
+            ),
+            false,
+        ),
+        18 => (
+            format!("select o.name, i.key from Owner o left join i in o.<Item.owner on i.rank > {n}"),
             false,
         ),
         14 => (
@@ -387,5 +412,42 @@ fn many_random_queries_answer_alike_with_optimizer_and_indexes_and_without() {
     for seed in seeds(200) {
         compare_queries(seed, 300);
         compare_changes(seed, 50);
+    }
+}
+
+/// A query gives what it gives where another condition is true, false and unknown, together.
+fn compare_partitions(seed: u64, count: u64) {
+    let mut random = Random::new(seed);
+    let (indexed, _) = twins(&mut random);
+    let snapshot = indexed.snapshot();
+    for _ in 0..count {
+        let (p, q) = (condition(&mut random, 2), condition(&mut random, 2));
+        let class = *random.pick(&["Item", "only Item", "Special"]);
+        let all = answer(
+            &snapshot,
+            &format!("select i.key from {class} i where {q}"),
+            false,
+        );
+        let mut parts = Vec::new();
+        for part in [format!("({p})"), format!("not ({p})"), format!("({p}) is nil")] {
+            let text = format!("select i.key from {class} i where ({q}) and {part}");
+            parts.extend(answer(&snapshot, &text, false));
+            let counted = answer(
+                &snapshot,
+                &format!("select count(*) from {class} i where ({q}) and {part}"),
+                false,
+            );
+            let rows = answer(&snapshot, &text, false).len();
+            assert_eq!(counted, [format!("[Int({rows})]")], "{text}");
+        }
+        parts.sort_unstable();
+        assert_same(&parts, &all, &format!("parts of {q} by {p}"));
+    }
+}
+
+#[test]
+fn a_query_is_the_union_of_its_parts() {
+    for seed in seeds(4) {
+        compare_partitions(seed, 60);
     }
 }

@@ -233,6 +233,11 @@ pub fn unique_key(encoded: &[u8], secret: [u8; 16]) -> IndexKey {
     key
 }
 
+/// Whether a key that [`unique_key`] gave is a hash, so that an object found under it must be verified.
+pub fn is_hash(key: &[u8]) -> bool {
+    key.first() == Some(&HASHED)
+}
+
 /// The encoded keys equal to `prefix` in the first components and within the bounds in the next one: from the first
 /// (inclusive) up to the second (exclusive; none is the end of all keys). `descending` has the direction of each
 /// component of the index; a component without one is ascending. Empty where the start is not before the end.

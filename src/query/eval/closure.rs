@@ -13,6 +13,12 @@ use crate::query::plan::{Column, Expression, ExpressionKind};
 impl Evaluator<'_, '_> {
     /// The set of distinct objects reached from the start by a walk of `minimum..=maximum` steps.
     pub(super) fn closure(&self, kind: &ExpressionKind) -> Result<Value> {
+        let reached = self.reached_by(kind)?;
+        Ok(Value::Set(reached.into_iter().map(Value::Reference).collect()))
+    }
+
+    /// The objects that a closure reaches, ascending.
+    pub(super) fn reached_by(&self, kind: &ExpressionKind) -> Result<Vec<Oid>> {
         let ExpressionKind::Closure {
             start,
             variable,
@@ -21,12 +27,11 @@ impl Evaluator<'_, '_> {
             maximum,
         } = kind
         else {
-            return Ok(Value::Nil);
+            return Ok(Vec::new());
         };
         let start = references(&self.evaluate(start)?).into_iter().collect();
         let level = self.exact_level(start, variable, step, *minimum)?;
-        let reached = self.reached(level, variable, step, (*minimum, *maximum))?;
-        Ok(Value::Set(reached.into_iter().map(Value::Reference).collect()))
+        self.reached(level, variable, step, (*minimum, *maximum))
     }
 
     /// The objects reached by a walk of exactly `steps` steps.
@@ -67,9 +72,13 @@ impl Evaluator<'_, '_> {
         let mut reached = level;
         let mut held = 0_usize;
         while !from.is_empty() && maximum.is_none_or(|maximum| depth < maximum) {
-            let next = self.next_level(&from, variable, step)?;
+            let mut next = Visited::default();
+            self.step(&from, variable, step, &mut |_, to| {
+                if reached.insert(to) {
+                    next.insert(to);
+                }
+            })?;
             from = next.sorted();
-            from.retain(|oid| reached.insert(*oid));
             depth = depth.saturating_add(1);
             let size = reached.size();
             self.run.context.hold("closure", size.saturating_sub(held))?;

@@ -96,6 +96,11 @@ impl Evaluator<'_, '_> {
         distinct: bool,
         collection: &Expression,
     ) -> Result<Value> {
+        if function == AggregateFunction::Count
+            && let Some(count) = self.size(collection)?
+        {
+            return Ok(Value::Int(i64::try_from(count).unwrap_or(i64::MAX)));
+        }
         let mut members = members("an aggregate", &self.evaluate(collection)?)?.to_vec();
         if distinct {
             members.sort();
@@ -106,6 +111,15 @@ impl Evaluator<'_, '_> {
             accumulator.add(member)?;
         }
         accumulator.finish()
+    }
+
+    /// The number of members of a set of objects that need not be made to be counted; `None` of anything else.
+    pub(super) fn size(&self, collection: &Expression) -> Result<Option<u64>> {
+        match &collection.kind {
+            ExpressionKind::Closure { .. } => Ok(Some(self.reached_by(&collection.kind)?.len() as u64)),
+            ExpressionKind::Reverse { .. } => self.count_sources(&collection.kind),
+            _ => Ok(None),
+        }
     }
 
     fn include(

@@ -14,4 +14,6 @@ mod walk;
 
 pub use evaluator::{Evaluator, at};
 pub use reverse::{ReverseUse, equal_range};
+pub use subquery::answer;
+pub use visited::Visited;
 pub use walk::Walk as WalkState;

@@ -58,7 +58,10 @@ impl<'a> Evaluator<'_, 'a> {
                 ignore_case,
             } => self.like_dynamic(value, pattern, escape.as_deref(), *ignore_case),
             K::IsNil(operand) => Ok(Some(self.evaluate(operand)?.is_nil())),
-            K::IsEmpty(operand) => is_empty(&self.evaluate(operand)?).map(Some),
+            K::IsEmpty(operand) => match self.size(operand)? {
+                Some(size) => Ok(Some(size == 0)),
+                None => is_empty(&self.evaluate(operand)?).map(Some),
+            },
             K::IsDangling(operand) => self.is_dangling(operand),
             K::IsClass { value, classes, .. } => Ok(Some(is_class(&self.evaluate(value)?, classes))),
             K::Quantifier {

@@ -15,7 +15,7 @@ use super::visited::Visited;
 use crate::catalog::IndexId;
 use crate::error::Result;
 use crate::object::{ClassId, Oid, Value, ValueRef, codec};
-use crate::query::exec::BATCH;
+use crate::query::exec::{BATCH, entries};
 use crate::query::plan::{ExpressionKind, Slots};
 use crate::read::{Direction, ExtentPosition, IndexRange};
 
@@ -51,6 +51,27 @@ impl ReverseMap {
 }
 
 impl Evaluator<'_, '_> {
+    /// How many objects' attribute refers to the base, from the counts of an index; `None` where there is none, or the
+    /// base is several objects, to which one may refer more than once.
+    pub(super) fn count_sources(&self, kind: &ExpressionKind) -> Result<Option<u64>> {
+        let ExpressionKind::Reverse {
+            base,
+            classes,
+            index: Some(index),
+            ..
+        } = kind
+        else {
+            return Ok(None);
+        };
+        match self.evaluate(base)? {
+            Value::Reference(target) => {
+                let range = equal_range(Value::Reference(target));
+                entries(*index, &range, classes, &self.run).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
     /// All objects whose attribute refers to the base.
     pub(super) fn reverse(&self, kind: &ExpressionKind) -> Result<Value> {
         let ExpressionKind::Reverse { base, .. } = kind else {

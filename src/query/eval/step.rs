@@ -3,11 +3,11 @@
 use super::Evaluator;
 use super::object::references;
 use crate::error::Result;
-use crate::object::{Oid, Record, Value, ValueRef, codec};
+use crate::object::{Layout, Oid, Record, Value, ValueRef, codec};
 use crate::query::exec::BATCH;
 use crate::query::plan::{Column, Expression, ExpressionKind, Slots};
 
-impl<'a> Evaluator<'_, 'a> {
+impl Evaluator<'_, '_> {
     /// Gives `see` every pair of an object of `from` and an object that `step` leads to from it.
     pub(super) fn step(
         &self,
@@ -48,29 +48,37 @@ impl<'a> Evaluator<'_, 'a> {
             self.run.reader().gather(batch, &mut records)?;
             let bytes = records.iter().flatten().map(|record| record.body.len()).sum();
             self.run.context.count_objects(batch.len(), bytes);
+            let mut known = None;
             for record in records.iter().flatten() {
-                self.targets(record, slots, see)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Gives what an attribute of an object refers to.
-    fn targets(&self, record: &Record<'a>, slots: &Slots, see: &mut impl FnMut(Oid, Oid)) -> Result<()> {
-        let class = record.oid.class();
-        let (Some(slot), Some(layout)) = (slots.slot(class), self.run.layout(class)) else {
-            return Ok(());
-        };
-        let value = codec::read_slot(layout, &record.body, slot)?;
-        if let ValueRef::Reference(oid) = value {
-            see(record.oid, oid);
-        } else if let Some(members) = value.members() {
-            for member in members {
-                if let ValueRef::Reference(oid) = member? {
-                    see(record.oid, oid);
+                let class = record.oid.class();
+                if known.is_none_or(|(of, _, _)| of != class) {
+                    known = slots
+                        .slot(class)
+                        .zip(self.run.layout(class))
+                        .map(|(slot, layout)| (class, slot, layout));
+                }
+                if let Some((of, slot, layout)) = known
+                    && of == class
+                {
+                    targets(record, slot, layout, see)?;
                 }
             }
         }
         Ok(())
     }
+}
+
+/// Gives what an attribute of an object refers to.
+fn targets(record: &Record<'_>, slot: usize, layout: &Layout, see: &mut impl FnMut(Oid, Oid)) -> Result<()> {
+    let value = codec::read_slot(layout, &record.body, slot)?;
+    if let ValueRef::Reference(oid) = value {
+        see(record.oid, oid);
+    } else if let Some(members) = value.members() {
+        for member in members {
+            if let ValueRef::Reference(oid) = member? {
+                see(record.oid, oid);
+            }
+        }
+    }
+    Ok(())
 }

@@ -7,7 +7,7 @@ use super::collection::of_type;
 use super::predicate::compare_members;
 use crate::error::{QueryErrorCode, Result};
 use crate::object::{Type, Value};
-use crate::query::exec::{Answer, Batch, Run, build};
+use crate::query::exec::{Answer, Batch, Run, build_root};
 use crate::query::function::arithmetic::failure;
 use crate::query::function::compare::truth;
 use crate::query::plan::{Query, Subquery, SubqueryForm};
@@ -15,20 +15,13 @@ use crate::query::plan::{Query, Subquery, SubqueryForm};
 impl<'a> Evaluator<'_, 'a> {
     /// The value of a subquery; one that uses nothing from outside is run once for the whole statement.
     pub(super) fn subquery(&self, subquery: &Subquery, result: &Type) -> Result<Value> {
-        let limit = match subquery.form {
-            SubqueryForm::Exists => 1,
-            SubqueryForm::Element => 2,
-            _ => usize::MAX,
-        };
+        let limit = limit(&subquery.form);
         let run = Run {
             outer: self.scope,
             ..self.run
         };
         let answer = if subquery.outer.is_empty() {
-            let alone = Run { outer: None, ..run };
-            run.context.answer(subquery.number, || {
-                rows(&alone, &subquery.query, limit).map(Answer::new)
-            })?
+            answer(&run, subquery)?
         } else {
             Arc::new(Answer::new(rows(&run, &subquery.query, limit)?))
         };
@@ -85,9 +78,26 @@ impl Answer {
     }
 }
 
+/// The most rows that a form needs.
+fn limit(form: &SubqueryForm) -> usize {
+    match form {
+        SubqueryForm::Exists => 1,
+        SubqueryForm::Element => 2,
+        _ => usize::MAX,
+    }
+}
+
+/// The rows of a subquery that needs nothing from around it: it is run once for the whole statement.
+pub fn answer(run: &Run<'_, '_>, subquery: &Subquery) -> Result<Arc<Answer>> {
+    let alone = Run { outer: None, ..*run };
+    run.context.answer(subquery.number, || {
+        rows(&alone, &subquery.query, limit(&subquery.form)).map(Answer::new)
+    })
+}
+
 /// The values of the rows of a query, at most `limit` of them.
 fn rows<'s>(run: &Run<'_, 's>, query: &'s Query, limit: usize) -> Result<Vec<Value>> {
-    let mut operator = build(&query.plan, run.shared)?;
+    let mut operator = build_root(&query.plan, run.shared)?;
     let mut batch = Batch::default();
     let mut values = Vec::new();
     while values.len() < limit && operator.next(run, &mut batch)? {

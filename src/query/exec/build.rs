@@ -17,6 +17,35 @@ use crate::query::plan::{
 };
 use crate::read::Direction;
 
+/// The operators of a whole query: what is only given out as an object, and comes from an index, is not read.
+pub fn build_root<'a>(plan: &'a Plan, shared: &'a Shared) -> Result<Boxed<'a>> {
+    let Plan::Project { input, columns } = plan else {
+        return build(plan, shared);
+    };
+    let below = match &**input {
+        Plan::Limit { input, .. } => input,
+        _ => input,
+    };
+    let from_index = matches!(
+        **below,
+        Plan::IndexScan { .. } | Plan::IndexPath { .. } | Plan::IndexSet { .. }
+    );
+    if !from_index || !columns.iter().all(|(_, value)| value.as_column().is_some()) {
+        return build(plan, shared);
+    }
+    let objects = leaf(below, true);
+    let rows: Boxed<'a> = match &**input {
+        Plan::Limit { limit, offset, .. } => Box::new(limit::Limit {
+            input: objects,
+            limit: limit.as_ref(),
+            offset: offset.as_ref(),
+            left: None,
+        }),
+        _ => objects,
+    };
+    Ok(project(rows, input, columns, shared))
+}
+
 /// The operators of a plan.
 pub fn build<'a>(plan: &'a Plan, shared: &'a Shared) -> Result<Boxed<'a>> {
     let operator = operator(plan, shared)?;
@@ -37,7 +66,7 @@ fn operator<'a>(plan: &'a Plan, shared: &'a Shared) -> Result<Boxed<'a>> {
         | Plan::IndexPath { .. }
         | Plan::IndexSet { .. }
         | Plan::IndexCount { .. }
-        | Plan::Objects { .. } => Ok(leaf(plan)),
+        | Plan::Objects { .. } => Ok(leaf(plan, false)),
         Plan::Join { .. } | Plan::HashJoin { .. } | Plan::Apply { .. } => join(plan, shared),
         Plan::Group { .. } | Plan::Sort { .. } | Plan::TopK { .. } | Plan::Distinct { .. } => {
             holding(plan, shared)
@@ -66,8 +95,8 @@ fn positions(plan: &Plan, columns: &[Column]) -> Result<Vec<usize>> {
     columns.iter().map(position).collect()
 }
 
-/// What has nothing below it.
-fn leaf<'a>(plan: &'a Plan) -> Boxed<'a> {
+/// What has nothing below it. With `identity`, what comes from indexes is not read.
+fn leaf<'a>(plan: &'a Plan, identity: bool) -> Boxed<'a> {
     match plan {
         Plan::Values { columns, rows } => Box::new(values::Values {
             columns: ids(columns),
@@ -92,6 +121,7 @@ fn leaf<'a>(plan: &'a Plan) -> Boxed<'a> {
             entries: index_scan::Entries::new(index.id, access, *direction, index.multiple),
             gather: fetch::Gather::default(),
             growth: index_scan::Growth::default(),
+            identity,
         }),
         Plan::IndexPath {
             column,
@@ -99,10 +129,10 @@ fn leaf<'a>(plan: &'a Plan) -> Boxed<'a> {
             steps,
             access,
             ..
-        } => objects_of_set(column, classes, object_set::Finder::path(steps, access)),
+        } => objects_of_set(column, classes, object_set::Finder::path(steps, access), identity),
         Plan::IndexSet {
             column, classes, set, ..
-        } => objects_of_set(column, classes, object_set::Finder::new(set)),
+        } => objects_of_set(column, classes, object_set::Finder::new(set), identity),
         Plan::IndexCount { column, of } => index_count(column, of),
         Plan::Objects {
             column,
@@ -149,13 +179,19 @@ fn walked<'a>(plan: &'a Plan, shared: &'a Shared) -> Result<Boxed<'a>> {
     }))
 }
 
-fn objects_of_set<'a>(column: &Column, classes: &'a [ClassId], finder: object_set::Finder<'a>) -> Boxed<'a> {
+fn objects_of_set<'a>(
+    column: &Column,
+    classes: &'a [ClassId],
+    finder: object_set::Finder<'a>,
+    identity: bool,
+) -> Boxed<'a> {
     Box::new(object_set::IndexSet {
         column: column.id,
         classes,
         finder,
         gather: fetch::Gather::default(),
         growth: index_scan::Growth::default(),
+        identity,
         found: None,
     })
 }
@@ -206,6 +242,23 @@ fn index_count<'a>(column: &Column, of: &'a Plan) -> Boxed<'a> {
     })
 }
 
+fn project<'a>(
+    rows: Boxed<'a>,
+    input: &Plan,
+    columns: &'a [(Column, Expression)],
+    shared: &'a Shared,
+) -> Boxed<'a> {
+    let compiler = Compiler::new(shared, &[input]);
+    let columns = columns
+        .iter()
+        .map(|(column, value)| (column.id, compiler.general(value)));
+    Box::new(project::Project {
+        columns: columns.collect(),
+        input: rows,
+        rows: Batch::default(),
+    })
+}
+
 /// What passes rows on as they come.
 fn passing<'a>(plan: &'a Plan, shared: &'a Shared) -> Result<Boxed<'a>> {
     Ok(match plan {
@@ -244,17 +297,7 @@ fn passing<'a>(plan: &'a Plan, shared: &'a Shared) -> Result<Boxed<'a>> {
             offset: offset.as_ref(),
             left: None,
         }),
-        Plan::Project { input, columns } => {
-            let compiler = Compiler::new(shared, &[input]);
-            let columns = columns
-                .iter()
-                .map(|(column, value)| (column.id, compiler.general(value)));
-            Box::new(project::Project {
-                columns: columns.collect(),
-                input: build(input, shared)?,
-                rows: Batch::default(),
-            })
-        }
+        Plan::Project { input, columns } => project(build(input, shared)?, input, columns, shared),
         Plan::SetOperation {
             operator,
             all,
@@ -272,7 +315,7 @@ fn passing<'a>(plan: &'a Plan, shared: &'a Shared) -> Result<Boxed<'a>> {
             counts: None,
             on_right: false,
         }),
-        _ => leaf(plan),
+        _ => leaf(plan, false),
     })
 }
 
@@ -390,7 +433,7 @@ fn holding<'a>(plan: &'a Plan, shared: &'a Shared) -> Result<Boxed<'a>> {
             seen: distinct::Seen::default(),
             rows: Batch::default(),
         }),
-        _ => leaf(plan),
+        _ => leaf(plan, false),
     })
 }
 

@@ -22,6 +22,8 @@ pub struct IndexScan<'a> {
     pub entries: Entries<'a>,
     pub gather: Gather<'a>,
     pub growth: Growth,
+    /// Whether the objects themselves are not read.
+    pub identity: bool,
 }
 
 /// How many objects are read at once: few at first, since a limit or `exists` may want no more.
@@ -54,6 +56,10 @@ impl<'a> Operator<'a> for IndexScan<'a> {
             return Ok(false);
         }
         oids.retain(|oid| self.classes.binary_search(&oid.class()).is_ok());
+        if self.identity {
+            identify(oids, output);
+            return Ok(true);
+        }
         self.gather.wanted.clear();
         self.gather.wanted.extend(oids.into_iter().map(Some));
         present(self.gather.read(run)?, output);
@@ -78,6 +84,14 @@ pub fn present<'a>(objects: Vec<Object<'a>>, output: &mut Batch<'a>) {
     output.length = records.len();
     if let Some(cells) = output.cells.first_mut() {
         *cells = Cells::Records(records);
+    }
+}
+
+/// Puts references to objects into the only column of a batch.
+pub fn identify(oids: Vec<Oid>, output: &mut Batch<'_>) {
+    output.length = oids.len();
+    if let Some(cells) = output.cells.first_mut() {
+        *cells = Cells::Values(oids.into_iter().map(Value::Reference).collect());
     }
 }
 

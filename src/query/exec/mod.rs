@@ -33,8 +33,11 @@ mod walk;
 mod tests;
 
 pub use batch::{BATCH, Batch};
+#[cfg(test)]
 pub use build::build;
+pub use build::build_root;
 pub use context::{Answer, Options, Place, Run, Scope, Shared, Statistics};
 pub use execute::{conflict_values, delete_targets, execute, insert_rows, returning_rows, update_rows};
+pub use index_count::entries;
 pub use profiler::Sink as ProfileSink;
 pub use rows::{Row, Rows};

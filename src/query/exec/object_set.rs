@@ -3,10 +3,10 @@
 use roaring::RoaringTreemap;
 use roaring::treemap::IntoIter;
 
-use super::batch::Batch;
+use super::batch::{BATCH, Batch};
 use super::context::Run;
 use super::fetch::Gather;
-use super::index_scan::{Entries, Growth, present};
+use super::index_scan::{Entries, Growth, identify, present};
 use super::operator::Operator;
 use crate::catalog::IndexId;
 use crate::error::Result;
@@ -21,6 +21,8 @@ pub struct IndexSet<'a> {
     pub finder: Finder<'a>,
     pub gather: Gather<'a>,
     pub growth: Growth,
+    /// Whether the objects themselves are not read.
+    pub identity: bool,
     /// The objects found and not given out yet, and the bytes they hold.
     pub found: Option<(IntoIter, usize)>,
 }
@@ -41,6 +43,12 @@ impl<'a> Operator<'a> for IndexSet<'a> {
         let wanted = oids
             .filter_map(Oid::from_bits)
             .filter(|oid| self.classes.binary_search(&oid.class()).is_ok());
+        if self.identity {
+            let oids: Vec<Oid> = wanted.take(BATCH).collect();
+            let more = !oids.is_empty();
+            identify(oids, output);
+            return Ok(more);
+        }
         self.gather.wanted.clear();
         self.gather
             .wanted

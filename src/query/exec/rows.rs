@@ -5,7 +5,7 @@ use std::sync::Arc;
 use self_cell::self_cell;
 
 use super::batch::Batch;
-use super::build::build;
+use super::build::build_root;
 use super::context::{Context, Options, Run, Shared, Statistics};
 use super::operator::Boxed;
 use crate::error::{Error, Result};
@@ -76,7 +76,7 @@ impl Rows {
                 columns.iter().position(|column| *column == output.column)
             };
             Ok::<_, Error>(Running {
-                operator: build(&query.plan, &source.shared)?,
+                operator: build_root(&query.plan, &source.shared)?,
                 batch: Batch::default(),
                 left: Vec::new(),
                 outputs: query.outputs.iter().filter_map(place).collect(),

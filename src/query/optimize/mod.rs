@@ -6,6 +6,7 @@ mod conjunction;
 mod cost;
 mod count_extent;
 mod estimates;
+mod far_end;
 mod fetch_paths;
 mod fold;
 mod identity;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use super::count_extent::CountExtent;
 use super::estimates::Estimates;
+use super::far_end::FarEnd;
 use super::fetch_paths::FetchPaths;
 use super::fold::Fold;
 use super::identity::Identity;
@@ -39,9 +40,16 @@ pub(super) struct Context<'a> {
     /// Sizes.
     pub estimates: &'a dyn Estimates,
     columns: u32,
+    subqueries: u32,
 }
 
 impl Context<'_> {
+    /// The number of a new subquery.
+    pub fn subquery(&mut self) -> u32 {
+        self.subqueries = self.subqueries.saturating_add(1);
+        self.subqueries
+    }
+
     /// A new column.
     pub fn column(&mut self, name: impl Into<Arc<str>>, r#type: Type) -> Column {
         let id = ColumnId(self.columns);
@@ -68,6 +76,7 @@ const RULES: &[&dyn Rule] = &[
     &CountExtent,
     &TopK,
     &IndexOrder,
+    &FarEnd,
     &FetchPaths,
 ];
 
@@ -87,6 +96,7 @@ pub(super) fn optimize_by(
         catalog,
         estimates,
         columns: statement.columns,
+        subqueries: last_subquery(&statement),
     };
     let context = &mut context;
     match &mut statement.change {
@@ -116,6 +126,55 @@ pub(super) fn optimize_by(
     }
     statement.columns = context.columns;
     statement
+}
+
+/// The largest number of a subquery in a statement.
+fn last_subquery(statement: &Statement) -> u32 {
+    let expressions: Vec<&Expression> = match &statement.change {
+        Change::Query(query) => return in_plan(&query.plan),
+        Change::Insert(insert) => match &insert.source {
+            InsertSource::Rows(rows) => rows.iter().flatten().collect(),
+            InsertSource::Query(query) => return in_plan(&query.plan).max(in_returning(&insert.returning)),
+        },
+        Change::Update(update) => update
+            .assignments
+            .iter()
+            .map(|assignment| &assignment.value)
+            .collect(),
+        Change::Delete(_) => Vec::new(),
+    };
+    let within = expressions.into_iter().map(in_expression).max().unwrap_or(0);
+    let (plan, returning) = match &statement.change {
+        Change::Query(_) => (0, 0),
+        Change::Insert(insert) => (0, in_returning(&insert.returning)),
+        Change::Update(update) => (in_plan(&update.plan), in_returning(&update.returning)),
+        Change::Delete(delete) => (in_plan(&delete.plan), in_returning(&delete.returning)),
+    };
+    within.max(plan).max(returning)
+}
+
+fn in_returning(returning: &Option<Returning>) -> u32 {
+    let outputs = returning.iter().flat_map(|returning| &returning.outputs);
+    outputs.map(|(_, value)| in_expression(value)).max().unwrap_or(0)
+}
+
+fn in_plan(plan: &Plan) -> u32 {
+    let own = plan.expressions().into_iter().map(in_expression);
+    let below = plan.children().into_iter().map(in_plan);
+    own.chain(below).max().unwrap_or(0)
+}
+
+fn in_expression(expression: &Expression) -> u32 {
+    let below = expression
+        .children()
+        .into_iter()
+        .map(in_expression)
+        .max()
+        .unwrap_or(0);
+    match &expression.kind {
+        ExpressionKind::Subquery(subquery) => below.max(subquery.number).max(in_plan(&subquery.query.plan)),
+        _ => below,
+    }
 }
 
 fn returning(rules: &[&dyn Rule], returning: &mut Option<Returning>, context: &mut Context<'_>) {

@@ -1,12 +1,15 @@
 //! Predicates: one closure where an attribute meets a constant.
 
+use std::cell::OnceCell;
+
 use rustc_hash::FxHashSet;
 
 use super::{Attribute, Compiler, Test, evaluate_truth};
 use crate::object::{ClassId, Oid, Type, Value, ValueRef};
+use crate::query::eval::{Visited, answer};
 use crate::query::function::compare::holds;
 use crate::query::function::like::Pattern;
-use crate::query::plan::{Comparison, Expression, ExpressionKind};
+use crate::query::plan::{Comparison, Expression, ExpressionKind, Subquery, SubqueryForm};
 
 impl<'a> Compiler<'a> {
     /// Compiles a predicate.
@@ -46,12 +49,41 @@ impl<'a> Compiler<'a> {
                 Box::new(move |row: &super::Row<'_, 'a>| attribute.is_nil(row).map(Some)) as Test<'a>
             }),
             K::IsClass { value, classes, .. } => Some(self.is_class(value, classes)),
+            K::Subquery(subquery) => self.is_member(subquery),
             K::Attribute { .. } => self
                 .attribute(expression)
                 .map(|attribute| Box::new(move |row: &super::Row<'_, 'a>| attribute.truth(row)) as Test<'a>),
             _ => None,
         };
         special.unwrap_or_else(|| Box::new(move |row| evaluate_truth(expression, row)))
+    }
+
+    /// Whether a reference is among the rows of a query that needs nothing of this row: they are a bitmap.
+    fn is_member(&self, subquery: &'a Subquery) -> Option<Test<'a>> {
+        let SubqueryForm::In(value) = &subquery.form else {
+            return None;
+        };
+        if !subquery.outer.is_empty() || !matches!(value.r#type, Type::Reference(_)) {
+            return None;
+        }
+        let reference = self.reference(value);
+        let kept: OnceCell<(Visited, bool)> = OnceCell::new();
+        Some(Box::new(move |row| {
+            let (members, has_nil) = match kept.get() {
+                Some(kept) => kept,
+                None => {
+                    let answer = answer(row.run, subquery)?;
+                    let members = answer.values.iter().filter_map(Value::as_reference);
+                    kept.get_or_init(|| (members.collect(), answer.has_nil))
+                }
+            };
+            Ok(match reference(row)? {
+                Some(oid) if members.contains(oid) => Some(true),
+                None if !members.is_empty() || *has_nil => None,
+                _ if *has_nil => None,
+                _ => Some(false),
+            })
+        }))
     }
 
     fn all(&self, operands: &'a [Expression]) -> Test<'a> {

@@ -4,6 +4,7 @@
 //! for those rules over a catalog without indexes; `all` for all of them, over one with indexes.
 
 use super::estimates::Estimates;
+use super::far_end::FarEnd;
 use super::fetch_paths::FetchPaths;
 use super::fold::Fold;
 use super::join_order::JoinOrder;
@@ -34,6 +35,7 @@ fn rule(name: &str) -> &'static dyn Rule {
         "fold" => &Fold,
         "push" => &Pushdown,
         "join" => &JoinOrder,
+        "far" => &FarEnd,
         "reverse" => &ReverseJoin,
         "semi" => &SemiJoin,
         "top" => &TopK,
