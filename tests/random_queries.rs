@@ -188,10 +188,9 @@ fn rarer_query(random: &mut Random, p: &str, q: &str) -> (String, bool) {
             )
         }
         17 => (
-            format!(
-                "select o.name, count(o.<Item.owner) as n, count(o.<Special.owner) as s, o.<Item.owner is empty \
-                 as e from Owner o"
-            ),
+            "select o.name, count(o.<Item.owner) as n, count(o.<Special.owner) as s, o.<Item.owner is empty as e \
+             from Owner o"
+                .into(),
             false,
         ),
         18 => (

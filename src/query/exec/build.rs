@@ -33,27 +33,35 @@ pub fn build_root<'a>(plan: &'a Plan, shared: &'a Shared) -> Result<Boxed<'a>> {
     if !from_index || !columns.iter().all(|(_, value)| value.as_column().is_some()) {
         return build(plan, shared);
     }
-    let objects = leaf(below, true);
+    let objects = measured(below, leaf(below, true), shared);
     let rows: Boxed<'a> = match &**input {
-        Plan::Limit { limit, offset, .. } => Box::new(limit::Limit {
-            input: objects,
-            limit: limit.as_ref(),
-            offset: offset.as_ref(),
-            left: None,
-        }),
+        Plan::Limit { limit, offset, .. } => measured(
+            input,
+            Box::new(limit::Limit {
+                input: objects,
+                limit: limit.as_ref(),
+                offset: offset.as_ref(),
+                left: None,
+            }),
+            shared,
+        ),
         _ => objects,
     };
-    Ok(project(rows, input, columns, shared))
+    Ok(measured(plan, project(rows, input, columns, shared), shared))
 }
 
 /// The operators of a plan.
 pub fn build<'a>(plan: &'a Plan, shared: &'a Shared) -> Result<Boxed<'a>> {
-    let operator = operator(plan, shared)?;
+    Ok(measured(plan, operator(plan, shared)?, shared))
+}
+
+/// An operator, with what it does told to the profile if one is wanted.
+fn measured<'a>(plan: &'a Plan, operator: Boxed<'a>, shared: &'a Shared) -> Boxed<'a> {
     if !shared.profiled {
-        return Ok(operator);
+        return operator;
     }
     let node = NodeId::of(plan);
-    Ok(Box::new(Measured { node, operator }))
+    Box::new(Measured { node, operator })
 }
 
 fn operator<'a>(plan: &'a Plan, shared: &'a Shared) -> Result<Boxed<'a>> {
