@@ -15,6 +15,7 @@ fn report(circuit: &str, scale: &str, seed: u32) -> Value {
         durability: Some("buffer".into()),
         directory: Some(directory.path().join("databases")),
         json: Some(json.clone()),
+        gigabytes: None,
     })
     .unwrap_or_else(|error| panic!("{circuit} {scale}, seed {seed}: {error}"));
     serde_json::from_str(&std::fs::read_to_string(json).unwrap()).unwrap()
@@ -68,6 +69,15 @@ fn oo1_at_its_smallest_agrees_with_the_model() {
 fn debian_at_its_smallest_agrees_with_the_plain_graph() {
     let counts = counts(&report("debian", "tiny", 1));
     assert!(counts.contains(&("by section".into(), 2_000)), "{counts:?}");
+}
+
+#[test]
+fn posting_at_its_smallest_is_what_was_posted() {
+    let report = report("posting", "tiny", 1);
+    assert_eq!(report["verified"], true);
+    assert_eq!(report["tenths"].as_array().unwrap().len(), 10);
+    assert!(report["entries"].as_u64().unwrap() > 5_000, "{report}");
+    assert!(report["live_bytes"].as_u64().unwrap() > 1_000_000, "{report}");
 }
 
 #[test]

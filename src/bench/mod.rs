@@ -6,6 +6,7 @@ mod machine;
 mod measure;
 mod oo1;
 mod oo7;
+mod posting;
 mod random;
 mod report;
 mod run;

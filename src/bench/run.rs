@@ -8,6 +8,7 @@ use super::debian::{self, Debian, Graph};
 use super::measure::{Circuit, INTERRUPTED, Measured, Progress, measure};
 use super::oo1::{self, Oo1};
 use super::oo7::{Oo7, Scale};
+use super::posting::{self, Posting};
 use super::report::{CircuitReport, Report};
 use super::store::Store;
 use crate::Durability;
@@ -29,6 +30,8 @@ pub struct Arguments {
     pub directory: Option<PathBuf>,
     /// Where the report is written as JSON, beside the table on standard output.
     pub json: Option<PathBuf>,
+    /// Gigabytes of work, for `posting` alone; 4 if absent.
+    pub gigabytes: Option<f64>,
 }
 
 /// Runs the circuits asked for and prints the report on standard output.
@@ -37,6 +40,12 @@ pub struct Arguments {
 /// [`Error::Argument`] for an unknown circuit, scale or durability; [`Error::Other`] naming what differs from the
 /// models, after the report was written; [`Error::Cancelled`] if interrupted; and whatever the database answers.
 pub fn run(arguments: Arguments) -> Result<()> {
+    if arguments.circuit.as_deref() == Some("posting") {
+        return post(&arguments);
+    }
+    if arguments.gigabytes.is_some() {
+        return Err(refused("gigabytes of work belong to the circuit posting"));
+    }
     let plan = Plan::of(&arguments)?;
     // Fails only where something else took the signal first; then that decides what an interrupt does.
     let _ = ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed));
@@ -57,6 +66,61 @@ pub fn run(arguments: Arguments) -> Result<()> {
             "the benchmark's data is wrong: {}",
             differences.join("; ")
         )))
+    }
+}
+
+/// Runs the posting circuit, which has a report of its own.
+fn post(arguments: &Arguments) -> Result<()> {
+    let posting = match (arguments.scale.as_deref(), arguments.gigabytes) {
+        (Some("tiny"), None) => Posting::tiny(),
+        (Some(_), _) => {
+            return Err(refused(
+                "posting has the scale tiny; otherwise give the gigabytes of work",
+            ));
+        }
+        (None, gigabytes) => {
+            let gigabytes = gigabytes.unwrap_or(4.0);
+            if !(0.01..=100_000.0).contains(&gigabytes) {
+                return Err(refused("posting takes 0.01 to 100000 gigabytes of work"));
+            }
+            Posting::gigabytes(gigabytes)
+        }
+    };
+    let durability = durability_of(arguments)?;
+    let seed = arguments.seed.unwrap_or(1);
+    // As for the other circuits.
+    let _ = ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed));
+    let report = {
+        let directory = Directory::of(arguments.directory.as_deref())?;
+        posting::run(posting, seed, durability, &directory.path, &Progress::new())?
+    };
+    print!("{}", report.table());
+    if let Some(file) = &arguments.json {
+        let name = if durability == Durability::Buffer {
+            "buffer"
+        } else {
+            "sync"
+        };
+        let text = format!("{:#}\n", report.json(seed, name));
+        let written = std::fs::write(file, text);
+        written.map_err(|error| Error::io(format!("writing {}", file.display()), error))?;
+    }
+    match report.differences() {
+        [] => Ok(()),
+        differences => Err(Error::other(format!(
+            "the benchmark's data is wrong: {}",
+            differences.join("; ")
+        ))),
+    }
+}
+
+fn durability_of(arguments: &Arguments) -> Result<Durability> {
+    match arguments.durability.as_deref() {
+        None | Some("sync") => Ok(Durability::Sync),
+        Some("buffer") => Ok(Durability::Buffer),
+        Some(other) => Err(Error::Argument(format!(
+            "durability is sync or buffer, not `{other}`"
+        ))),
     }
 }
 
@@ -84,19 +148,13 @@ impl Plan {
             (Some("debian"), scale) => vec![Planned::debian(scale)?],
             (None, Some(_)) => return Err(refused("a scale belongs to a circuit: name one (oo7 or oo1)")),
             (Some(other), _) => {
-                let text = format!("there is no circuit `{other}`; the circuits are oo7, oo1 and debian");
+                let text = format!(
+                    "there is no circuit `{other}`; the circuits are oo7, oo1 and debian, and posting"
+                );
                 return Err(Error::Argument(text));
             }
         };
-        let durability = match arguments.durability.as_deref() {
-            None | Some("sync") => Durability::Sync,
-            Some("buffer") => Durability::Buffer,
-            Some(other) => {
-                return Err(Error::Argument(format!(
-                    "durability is sync or buffer, not `{other}`"
-                )));
-            }
-        };
+        let durability = durability_of(arguments)?;
         Ok(Plan {
             circuits,
             seed: arguments.seed.unwrap_or(1),

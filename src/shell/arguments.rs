@@ -81,7 +81,7 @@ enum FormatName {
 #[cfg(feature = "bench")]
 #[derive(Debug, Args)]
 struct BenchArguments {
-    /// oo7, oo1 or debian; all three where none is named.
+    /// oo7, oo1 or debian, all three where none is named; or posting.
     circuit: Option<String>,
     /// The scale: for oo7 tiny, small-3, small-6, small-9, medium-3, medium-6, medium-9 or large-3; for oo1 small or large.
     #[arg(long)]
@@ -98,6 +98,9 @@ struct BenchArguments {
     /// Also write the report as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// Gigabytes of work, for posting; 4 where none are given.
+    #[arg(long, value_name = "N")]
+    gb: Option<f64>,
 }
 
 #[cfg(feature = "bench")]
@@ -192,6 +195,7 @@ fn bench(arguments: BenchArguments) -> Result<(), Problem> {
         durability: Some(arguments.durability.name().into()),
         directory: arguments.dir,
         json: arguments.json,
+        gigabytes: arguments.gb,
     };
     crate::bench::run(arguments).map_err(Problem::from)
 }
