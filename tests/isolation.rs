@@ -233,3 +233,56 @@ fn a_conflict_names_what_the_other_commit_was_and_did() {
     assert!(conflict.time > 1_600_000_000_000_000);
     assert!(error.to_string().contains("(nightly import)"), "{error}");
 }
+
+#[test]
+fn a_transaction_older_than_what_is_remembered_of_changes_misses_none() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Database::options(directory.path().join("db")).memory(8 << 20);
+    let db = options.durability(olivine::Durability::Buffer).open().unwrap();
+    let class = |name: &str| {
+        olivine::Class::new(name)
+            .attribute("n", olivine::Type::Int)
+            .index("n")
+    };
+    db.define_class(class("Busy")).unwrap();
+    db.define_class(class("Quiet")).unwrap();
+    let insert = |class: &str, count: i64| -> Vec<olivine::Oid> {
+        let object = |n| olivine::Object::new(class).with("n", n);
+        db.transact(|tx| (0..count).map(|n| tx.insert_object(object(n))).collect())
+            .unwrap()
+    };
+    let (busy, quiet) = (insert("Busy", 2_000), insert("Quiet", 10));
+    let begin = |text: &str| {
+        let mut tx = db.begin().unwrap();
+        tx.query(text, ()).unwrap().for_each(drop);
+        tx.update_object(quiet[0], [("n", 0.into())]).unwrap();
+        tx
+    };
+    let untouched_object = db.begin().unwrap();
+    untouched_object.object(busy[1]).unwrap();
+    let changed_object = db.begin().unwrap();
+    changed_object.object(busy[0]).unwrap();
+    let scan_of_changed = begin("select b.n + 1 from Busy b");
+    let range_of_changed = begin("select b from Busy b where b.n = -5");
+    let scan_of_quiet = begin("select count(*) from Quiet q where q.n + 0 > 3");
+    for round in 1..=20i64 {
+        db.transact(|tx| {
+            let every_other = busy.iter().step_by(2);
+            every_other
+                .zip(0i64..)
+                .try_for_each(|(oid, n)| tx.update_object(*oid, [("n", (round * 10_000 + n).into())]))
+        })
+        .unwrap();
+    }
+    let outcome = |mut tx: olivine::Transaction| {
+        tx.insert_object(olivine::Object::new("Quiet").with("n", 1))
+            .unwrap();
+        tx.commit().map(drop)
+    };
+    assert!(outcome(changed_object).unwrap_err().is_conflict());
+    assert!(outcome(scan_of_changed).unwrap_err().is_conflict());
+    // Nothing in its range changed, but that is not remembered any more.
+    assert!(outcome(range_of_changed).unwrap_err().is_conflict());
+    outcome(scan_of_quiet).unwrap();
+    outcome(untouched_object).unwrap();
+}
