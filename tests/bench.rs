@@ -81,6 +81,22 @@ fn posting_at_its_smallest_is_what_was_posted() {
 }
 
 #[test]
+fn ceiling_at_its_smallest_states_limits_and_verified_rates() {
+    let report = report("ceiling", "tiny", 1);
+    let ceiling = &report["ceiling"];
+    assert_eq!(ceiling["verified"], true, "{ceiling:#}");
+    let limits = ceiling["limits"].as_array().unwrap();
+    assert!(limits.len() >= 9 && limits.iter().all(|limit| limit["rate"].as_f64().unwrap() > 0.0));
+    let rates = ceiling["rates"].as_array().unwrap();
+    assert_eq!(
+        rates.len(),
+        2 * 2 * 3,
+        "two budgets, two durabilities, three kinds of work"
+    );
+    assert!(rates.iter().all(|rate| rate["percent"].as_f64().unwrap() > 0.0));
+}
+
+#[test]
 fn what_does_not_exist_is_refused_with_what_does() {
     let refused = |circuit: Option<&str>, scale: Option<&str>, durability: Option<&str>| {
         let arguments = Arguments {

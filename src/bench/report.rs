@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::ceiling::Ceiling;
 use super::machine::{self, Machine};
 use super::measure::{Kind, Measurement};
 use crate::error::{Error, Result};
@@ -59,6 +60,8 @@ pub struct Report {
     pub durability: &'static str,
     /// The circuits, in the order they ran.
     pub circuits: Vec<CircuitReport>,
+    /// The ceiling, if it was asked for.
+    pub ceiling: Option<Ceiling>,
 }
 
 /// A rate of things and of bytes.
@@ -110,7 +113,9 @@ impl Report {
     pub fn differences(&self) -> impl Iterator<Item = &str> {
         self.circuits
             .iter()
-            .flat_map(|circuit| circuit.differences.iter().map(String::as_str))
+            .flat_map(|circuit| &circuit.differences)
+            .chain(self.ceiling.iter().flat_map(|ceiling| &ceiling.differences))
+            .map(String::as_str)
     }
 
     /// The report as a table.
@@ -123,6 +128,10 @@ impl Report {
         for circuit in &self.circuits {
             text.push('\n');
             circuit.table(&mut text);
+        }
+        if let Some(ceiling) = &self.ceiling {
+            text.push('\n');
+            text.push_str(&ceiling.table());
         }
         text.push_str("\nhistory (other systems, machines and data; no measure of the figures above)\n");
         for (kind, source, figures) in HISTORY {
@@ -149,6 +158,7 @@ impl Report {
             "hot": HOT,
             "peak_resident_bytes": memory.peak_resident,
             "circuits": self.circuits.iter().map(CircuitReport::json).collect::<Vec<_>>(),
+            "ceiling": self.ceiling.as_ref().map(Ceiling::json),
             "history": HISTORY
                 .iter()
                 .map(|(kind, source, figures)| json!({"kind": kind, "source": source, "figures": figures}))
@@ -403,6 +413,7 @@ mod tests {
             runs: 5,
         };
         Report {
+            ceiling: None,
             seed: 1,
             durability: "sync",
             circuits: vec![CircuitReport {

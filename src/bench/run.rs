@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use super::ceiling::{self, Extent};
 use super::debian::{self, Debian, Graph};
 use super::measure::{Circuit, INTERRUPTED, Measured, Progress, measure};
 use super::oo1::{self, Oo1};
@@ -17,10 +18,10 @@ use crate::error::{Error, Result};
 /// What the user asked of `olivine bench`.
 #[derive(Debug, Clone, Default)]
 pub struct Arguments {
-    /// `oo7`, `oo1` or `debian`; all three in turn if absent.
+    /// `oo7`, `oo1`, `debian` or `ceiling`; the first three in turn if absent.
     pub circuit: Option<String>,
     /// The scale of the circuit, such as `tiny`, `small-3`, `medium-9` (oo7) or `tiny`, `small`, `large` (oo1),
-    /// `tiny`, `full` (debian); each circuit has its default. Not without a circuit.
+    /// `tiny`, `full` (debian, ceiling); each circuit has its default. Not without a circuit.
     pub scale: Option<String>,
     /// The seed of all random choices; 1 if absent, for which the published counts hold.
     pub seed: Option<u32>,
@@ -127,6 +128,8 @@ fn durability_of(arguments: &Arguments) -> Result<Durability> {
 /// The arguments, checked.
 struct Plan {
     circuits: Vec<Planned>,
+    /// The ceiling, which measures both durabilities.
+    ceiling: Option<Extent>,
     seed: u32,
     durability: Durability,
 }
@@ -146,17 +149,23 @@ impl Plan {
             (Some("oo7"), scale) => vec![Planned::oo7(scale)?],
             (Some("oo1"), scale) => vec![Planned::oo1(scale)?],
             (Some("debian"), scale) => vec![Planned::debian(scale)?],
+            (Some("ceiling"), _) => Vec::new(),
             (None, Some(_)) => return Err(refused("a scale belongs to a circuit: name one (oo7 or oo1)")),
             (Some(other), _) => {
                 let text = format!(
-                    "there is no circuit `{other}`; the circuits are oo7, oo1 and debian, and posting"
+                    "there is no circuit `{other}`; the circuits are oo7, oo1 and debian, posting and ceiling"
                 );
                 return Err(Error::Argument(text));
             }
         };
         let durability = durability_of(arguments)?;
+        let ceiling = match arguments.circuit.as_deref() {
+            Some("ceiling") => Some(Extent::parse(scale)?),
+            _ => None,
+        };
         Ok(Plan {
             circuits,
+            ceiling,
             seed: arguments.seed.unwrap_or(1),
             durability,
         })
@@ -167,7 +176,12 @@ impl Plan {
         for circuit in &self.circuits {
             circuits.push(self.one(circuit, directory, progress)?);
         }
+        let ceiling = match self.ceiling {
+            Some(extent) => Some(ceiling::run(directory, extent, self.seed, progress)?),
+            None => None,
+        };
         Ok(Report {
+            ceiling,
             seed: self.seed,
             durability: match self.durability {
                 Durability::Buffer => "buffer",

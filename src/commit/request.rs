@@ -14,9 +14,10 @@ pub enum Durability {
     /// The commit is on the disk: it survives a power cut. The default.
     #[default]
     Sync,
-    /// The commit is handed to the operating system: it survives the end of this process, and a power cut once a
-    /// later commit was synced or [`Database::persist`](crate::Database::persist) returned. What a power cut takes
-    /// is always the newest commits, never one from the middle.
+    /// The commit is handed to the operating system: it survives the end of this process at once, and a power cut
+    /// within a second: a background sync sees to that ([`Options::loss_window`](crate::Options::loss_window) sets the
+    /// time), as does any later commit that syncs, and [`Database::persist`](crate::Database::persist) when it
+    /// returns. What a power cut takes is always the newest commits, never one from the middle.
     Buffer,
 }
 

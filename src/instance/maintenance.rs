@@ -1,5 +1,8 @@
-//! The background threads of a database: one for checkpoints when they are due, and a bound on what a power cut can take
-//! from buffered commits; one that cleans.
+//! The background threads of a database.
+//!
+//! One writes checkpoints when they are due and makes log segments ahead; one cleans. A third bounds what a power cut can
+//! take from buffered commits: it looks twice a window whether the log has an end that is not durable, and syncs it. It
+//! does nothing else, so that no checkpoint keeps it waiting.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -41,6 +44,7 @@ impl Maintenance {
         if parts.options.cleaner {
             self.spawn("olivine-cleaner", clean, parts.clone())?;
         }
+        self.spawn("olivine-sync", sync, parts.clone())?;
         self.spawn("olivine-maintenance", run, parts)
     }
 
@@ -66,13 +70,24 @@ impl Maintenance {
     }
 }
 
-/// Writes checkpoints when they are due, and syncs buffered commits.
+/// Syncs the log twice a window, where there is anything to sync.
+fn sync(signal: &Signal, parts: &Parts) {
+    let pause = (parts.options.loss_window / 2).clamp(SHORTEST_PAUSE, LONGEST_PAUSE);
+    while !signal.stops_before(Instant::now() + pause) {
+        if parts.heap.durable() < parts.heap.end() {
+            // A failure sticks to the heap and reaches the next committer.
+            let _ = parts.persist();
+        }
+    }
+}
+
+/// Makes segments ahead, keeps the reserve, and writes checkpoints when they are due.
 fn run(signal: &Signal, parts: &Parts) {
-    let mut idle_rounds = 0u32;
+    let mut rounds = 0u32;
     while !signal.stops_before(Instant::now() + ROUND) {
-        idle_rounds = idle_rounds.saturating_add(1);
+        rounds = rounds.wrapping_add(1);
         parts.heap.prepare();
-        if idle_rounds.is_multiple_of(ROUNDS_PER_SYNC) {
+        if rounds.is_multiple_of(ROUNDS_PER_RESERVE) {
             parts.heap.keep_reserve();
         }
         // Failures stick to the heap and reach the next committer.
@@ -80,10 +95,6 @@ fn run(signal: &Signal, parts: &Parts) {
             let _ = parts.checkpoint_and_release();
         }
         parts.heal_indexes();
-        if idle_rounds >= ROUNDS_PER_SYNC && parts.heap.durable() < parts.heap.end() {
-            idle_rounds = 0;
-            let _ = parts.persist();
-        }
     }
 }
 
@@ -103,9 +114,34 @@ fn clean(signal: &Signal, parts: &Parts) {
 }
 
 const ROUND: Duration = Duration::from_millis(50);
-/// Buffered commits are synced once a second.
-const ROUNDS_PER_SYNC: u32 = 20;
+/// The reserve is looked at once a second.
+const ROUNDS_PER_RESERVE: u32 = 20;
+const SHORTEST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_secs(1 << 20);
 /// How much lives is looked at four times a second.
 const CLEANER_ROUND: Duration = Duration::from_millis(250);
 /// A pause of a cleaner with a small budget, at most.
 const LONGEST_WAIT: Duration = Duration::from_secs(1);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::files::FaultyDisk;
+    use crate::index::IndexStorage;
+    use crate::instance::{Options, open_on};
+    use crate::object::ClassId;
+
+    #[test]
+    fn what_is_only_buffered_becomes_durable_by_itself() {
+        let options = Options::new(None).loss_window(Duration::from_millis(20));
+        let disk = Arc::new(FaultyDisk::new());
+        let instance = open_on(disk, IndexStorage::Memory, options).unwrap();
+        for _ in 0..3 {
+            instance.heap.reserve(ClassId(70), 1000).unwrap();
+            let end = instance.heap.end();
+            while instance.heap.durable() < end {
+                std::thread::yield_now();
+            }
+        }
+    }
+}

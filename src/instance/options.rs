@@ -15,6 +15,7 @@ pub struct Options {
     pub(super) memory: usize,
     pub(super) durability: Durability,
     pub(super) max_snapshot_age: Option<Duration>,
+    pub(super) loss_window: Duration,
     pub(super) history: Duration,
     pub(super) cleaner: bool,
     pub(super) cleaner_budget: Option<u64>,
@@ -30,6 +31,7 @@ impl Options {
             memory: 256 << 20,
             durability: Durability::Sync,
             max_snapshot_age: None,
+            loss_window: Duration::from_secs(1),
             history: Duration::ZERO,
             cleaner: true,
             cleaner_budget: None,
@@ -52,7 +54,7 @@ impl Options {
     }
 
     /// Bytes of anonymous memory for index cache and deltas, table changes, decoded caches and running queries
-    /// together; at least 8 MiB. Default 256 MiB. Mapped files are the page cache's and do not count.
+    /// together; at least 2 MiB. Default 256 MiB. Mapped files are the page cache's and do not count.
     #[must_use]
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
@@ -63,6 +65,15 @@ impl Options {
     #[must_use]
     pub fn durability(mut self, durability: Durability) -> Self {
         self.durability = durability;
+        self
+    }
+
+    /// For how long a commit with [`Durability::Buffer`] may be only in the hands of the operating system: within this
+    /// time a background sync puts it on the disk, so a power cut takes no older ones. Default one second. At least two
+    /// milliseconds; the time the disk takes for the sync itself comes on top.
+    #[must_use]
+    pub fn loss_window(mut self, window: Duration) -> Self {
+        self.loss_window = window;
         self
     }
 
@@ -115,4 +126,4 @@ impl Options {
     }
 }
 
-const MIN_MEMORY: usize = 8 << 20;
+const MIN_MEMORY: usize = 2 << 20;

@@ -81,15 +81,16 @@ enum FormatName {
 #[cfg(feature = "bench")]
 #[derive(Debug, Args)]
 struct BenchArguments {
-    /// oo7, oo1 or debian, all three where none is named; or posting.
+    /// oo7, oo1 or debian, all three where none is named; or posting or ceiling.
     circuit: Option<String>,
-    /// The scale: for oo7 tiny, small-3, small-6, small-9, medium-3, medium-6, medium-9 or large-3; for oo1 small or large.
+    /// The scale: for oo7 tiny, small-3, small-6, small-9, medium-3, medium-6, medium-9 or large-3; for oo1 small or large; for debian and
+    /// ceiling tiny or full.
     #[arg(long)]
     scale: Option<String>,
     /// The seed of the generated data.
     #[arg(long, default_value_t = 1)]
     seed: u32,
-    /// Whether commits are measured on the disk (sync) or handed to the operating system (buffer).
+    /// Whether commits are measured on the disk (sync) or handed to the operating system (buffer); ceiling measures both.
     #[arg(long, value_enum, default_value_t = DurabilityName::Sync)]
     durability: DurabilityName,
     /// Where to put the databases; a temporary directory, removed afterwards, where none is given.
