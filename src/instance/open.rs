@@ -50,7 +50,7 @@ pub fn open_on(disk: Arc<dyn Disk>, storage: IndexStorage, options: Options) -> 
         IndexStorage::Directory(directory) if options.read_only => shadow_of(&directory),
         storage => (storage, None),
     };
-    let (indexes, index_damage) = open_indexes(storage, options.memory / 2, &heap)?;
+    let (indexes, index_damage) = open_indexes(storage, options.memory / 8 * 3, &heap)?;
     let indexes = Arc::new(indexes);
     let view = view_of(&heap, &indexes, &catalog, &recovered);
     recover(&heap, &indexes, &view)?;

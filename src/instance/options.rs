@@ -54,7 +54,8 @@ impl Options {
     }
 
     /// Bytes of anonymous memory for index cache and deltas, table changes, decoded caches and running queries
-    /// together; at least 2 MiB. Default 256 MiB. Mapped files are the page cache's and do not count.
+    /// together; at least 2 MiB. Default 256 MiB, with which loading ten million objects with two indexes was seen to take 269
+    /// MiB: what the allocator keeps and the filters of the indexes come on top. Mapped files are the page cache's and do not count.
     #[must_use]
     pub fn memory(mut self, bytes: usize) -> Self {
         self.memory = bytes;
