@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 
 use crate::catalog::Class;
 use crate::error::{Error, Result};
-use crate::object::codec::read_slot;
+use crate::object::codec::{read_slot, read_value};
 use crate::object::{ClassId, CommitNumber, Object, Oid, Record, Ref, Value, class_name, from_record};
 use crate::query::{Row, Rows};
 use crate::read::{ExtentPosition, Reader};
@@ -21,6 +21,7 @@ pub use record::Record as ObjectRecord;
 pub use typed::{Decoded, Follow, follow, holder, related_query};
 
 /// The object `oid` as a `T`.
+#[inline(never)]
 pub fn get<T: DeserializeOwned>(reader: &dyn Reader, oid: Oid) -> Result<Option<T>> {
     let Some(record) = reader.object(oid)? else {
         return Ok(None);
@@ -33,7 +34,7 @@ pub fn get<T: DeserializeOwned>(reader: &dyn Reader, oid: Oid) -> Result<Option<
 
 /// Says so where an object could not be read because it is of another class.
 #[cold]
-fn misread<T: DeserializeOwned>(reader: &dyn Reader, oid: Oid, error: Error) -> Error {
+pub fn misread<T: DeserializeOwned>(reader: &dyn Reader, oid: Oid, error: Error) -> Error {
     let (Error::Argument(reason), Ok(wanted)) = (&error, class_name::<T>()) else {
         return error;
     };
@@ -51,6 +52,7 @@ fn misread<T: DeserializeOwned>(reader: &dyn Reader, oid: Oid, error: Error) -> 
 }
 
 /// A record as a `T`.
+#[inline]
 pub fn decode<T: DeserializeOwned>(class: &Class, record: &Record<'_>) -> Result<T> {
     from_record(&class.layout, &record.body)
 }
@@ -78,7 +80,14 @@ pub struct StoredObject<'a> {
 }
 
 impl<'a> StoredObject<'a> {
+    /// An object that was read.
+    #[inline(always)]
+    pub(crate) fn new(record: Record<'a>, class: &'a Arc<Class>) -> Self {
+        StoredObject { record, class }
+    }
+
     /// The object `oid` of a reader.
+    #[inline(never)]
     pub(crate) fn read(reader: &'a dyn Reader, oid: Oid) -> Result<Option<Self>> {
         let Some(record) = reader.object(oid)? else {
             return Ok(None);
@@ -107,16 +116,22 @@ impl<'a> StoredObject<'a> {
     /// # Errors
     /// [`Error::Schema`] where the class has no such attribute, or what is stored is damaged.
     pub fn get(&self, name: &str) -> Result<Value> {
-        let attribute = self.class.attribute(name);
-        let attribute =
-            attribute.ok_or_else(|| Error::Schema(format!("{} has no attribute {name}", self.class.name)))?;
-        read_slot(&self.class.layout, &self.record.body, attribute.slot)?.to_value()
+        let Some(slot) = self.class.layout.slot(name) else {
+            return Err(self.unknown(name));
+        };
+        read_value(&self.class.layout, &self.record.body, slot)
+    }
+
+    #[cold]
+    fn unknown(&self, name: &str) -> Error {
+        Error::Schema(format!("{} has no attribute {name}", self.class.name))
     }
 
     /// The object as a `T`, which may borrow text and bytes from it.
     ///
     /// # Errors
     /// Where the stored object does not fit `T`, or is damaged.
+    #[inline]
     pub fn decode<'s, T: Deserialize<'s>>(&'s self) -> Result<T> {
         from_record(&self.class.layout, &self.record.body)
     }
@@ -177,12 +192,14 @@ impl<T: DeserializeOwned> Extent<T> {
                     self.position = ExtentPosition::default();
                 }
                 Ok(()) => {
-                    let catalog = self.reader.catalog();
-                    let item = |record: &Record<'_>| {
-                        let class = catalog.class_by_id(record.oid.class())?;
-                        Ok((Ref::from_oid(record.oid), decode(class, record)?))
-                    };
-                    self.ready.extend(records.iter().rev().map(item));
+                    match self.reader.catalog().class_by_id(class) {
+                        Ok(class) => {
+                            let item =
+                                |record: &Record<'_>| Ok((Ref::from_oid(record.oid), decode(class, record)?));
+                            self.ready.extend(records.iter().rev().map(item));
+                        }
+                        Err(error) => self.ready.push(Err(error)),
+                    }
                     return;
                 }
             }

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use crate::access::{self, Extent, Fetch, Follow, ObjectRecord, Objects, StoredObject};
 use crate::error::Result;
 use crate::instance::{Held, Instance, Opened, ReaderKind};
-use crate::object::{CommitNumber, Object, Oid, Ref};
+use crate::object::{CommitNumber, Object, Oid, Record, Ref, from_record};
 use crate::query::{Engine, Parameters, Rows};
 use crate::read::Reader;
 use crate::view::View;
@@ -48,8 +48,48 @@ impl Snapshot {
     ///
     /// # Errors
     /// Where the stored object does not fit `T`, or is damaged.
+    #[inline]
     pub fn get<T: DeserializeOwned>(&self, reference: Ref<T>) -> Result<Option<T>> {
-        access::get(self.checked()?, reference.oid())
+        match self.checked()?.plain(reference.oid()) {
+            Some((class, _, body)) => match from_record(&class.layout, body) {
+                Ok(object) => Ok(Some(object)),
+                Err(error) => Err(access::misread::<T>(self.view.as_ref(), reference.oid(), error)),
+            },
+            None => access::get(self.checked()?, reference.oid()),
+        }
+    }
+
+    /// The objects behind many references, in their order; `None` for those that do not exist in this state.
+    ///
+    /// ```
+    /// # use olivine::{Database, Ref};
+    /// # use serde::{Deserialize, Serialize};
+    /// #[derive(Serialize, Deserialize)]
+    /// struct Station { name: String, next: Vec<Ref<Station>> }
+    ///
+    /// # fn main() -> olivine::Result<()> {
+    /// let db = Database::in_memory()?;
+    /// db.define::<Station>()?;
+    /// let hub = db.transact(|tx| {
+    ///     let mut next = Vec::new();
+    ///     for name in ["Nord", "Est"] {
+    ///         next.push(tx.insert(&Station { name: name.into(), next: vec![] })?);
+    ///     }
+    ///     tx.insert(&Station { name: "Hub".into(), next })
+    /// })?;
+    /// let snapshot = db.snapshot();
+    /// let hub = snapshot.get(hub)?.expect("it was just inserted");
+    /// let neighbours = snapshot.get_many(&hub.next)?;
+    /// let names: Vec<String> = neighbours.into_iter().flatten().map(|station| station.name).collect();
+    /// assert_eq!(names, ["Nord", "Est"]);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Snapshot::get`].
+    pub fn get_many<T: DeserializeOwned>(&self, references: &[Ref<T>]) -> Result<Vec<Option<T>>> {
+        references.iter().map(|reference| self.get(*reference)).collect()
     }
 
     /// The object behind an identifier with its attributes by name, or `None` if it does not exist in this state.
@@ -59,8 +99,16 @@ impl Snapshot {
 
     /// The object behind an identifier as it is stored, nothing decoded yet, or `None` if it does not exist in this
     /// state.
+    #[inline]
     pub fn stored(&self, oid: impl Into<Oid>) -> Result<Option<StoredObject<'_>>> {
-        StoredObject::read(self.checked()?, oid.into())
+        let oid = oid.into();
+        match self.checked()?.plain(oid) {
+            Some((class, commit, body)) => {
+                let body = body.into();
+                Ok(Some(StoredObject::new(Record { oid, commit, body }, class)))
+            }
+            None => StoredObject::read(self.checked()?, oid),
+        }
     }
 
     /// The object behind a reference as it is stored, owned: attributes are decoded one by one when they are asked for,

@@ -7,7 +7,7 @@
 use std::ops::Bound;
 use std::sync::Arc;
 
-use crate::catalog::{Catalog, Index, IndexId, IndexKind, index_keys};
+use crate::catalog::{Catalog, Class, Index, IndexId, IndexKind, index_keys};
 use crate::error::{Error, Result};
 use crate::heap::HeapView;
 use crate::index::key::{encode_component, is_hash, range_bounds, unique_key};
@@ -55,6 +55,16 @@ impl View {
         }
     }
 
+    /// The same state, read through a newer view of the heap.
+    pub fn with_heap(&self, heap: HeapView) -> Self {
+        View {
+            heap,
+            catalog: self.catalog.clone(),
+            indexes: self.indexes.clone(),
+            ..*self
+        }
+    }
+
     /// The time of its commit, microseconds since 1970-01-01 UTC.
     pub fn time(&self) -> i64 {
         self.time
@@ -74,6 +84,15 @@ impl View {
     /// The heap's part of the state.
     pub fn heap(&self) -> &HeapView {
         &self.heap
+    }
+
+    /// An object's class, commit and body, if nothing about it is out of the ordinary. `None` says only that
+    /// [`Reader::object`] must be asked.
+    #[inline(always)]
+    pub fn plain(&self, oid: Oid) -> Option<(&Arc<Class>, CommitNumber, &[u8])> {
+        let class = self.catalog.live_class(oid.class())?;
+        let (commit, body) = self.heap.plain(oid, self.commit)?;
+        Some((class, commit, body))
     }
 
     /// The entries of an index in a range of encoded keys, in key order.

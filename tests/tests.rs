@@ -31,6 +31,7 @@ mod isolation;
 mod model;
 mod random;
 mod random_queries;
+mod reads;
 mod relationships;
 mod salvage;
 mod scaling;

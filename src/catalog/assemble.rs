@@ -144,21 +144,17 @@ impl Catalog {
             }
         }
         self.classes = classes;
-        self.mark_live();
+        self.number();
         self.rules = self.delete_rules();
     }
 
-    fn mark_live(&mut self) {
-        let words = self
-            .classes
-            .keys()
-            .map(|id| (id.0 / 64) as usize)
-            .max()
-            .map_or(0, |last| last.saturating_add(1));
-        self.live_classes = vec![0; words];
-        for id in self.classes.keys() {
-            if let Some(word) = self.live_classes.get_mut((id.0 / 64) as usize) {
-                *word |= 1 << (id.0 % 64);
+    /// Lists the classes by number. The numbers are handed out one after the other, so there are few holes.
+    fn number(&mut self) {
+        let last = self.classes.keys().map(|id| id.0 as usize).max();
+        self.by_number = vec![None; last.map_or(0, |last| last.saturating_add(1))];
+        for (id, class) in &self.classes {
+            if let Some(place) = self.by_number.get_mut(id.0 as usize) {
+                *place = Some(class.clone());
             }
         }
     }
@@ -207,13 +203,19 @@ impl Catalog {
     /// # Errors
     /// [`Error::Schema`] if there is none (any more).
     pub fn class_by_id(&self, id: ClassId) -> Result<&Arc<Class>> {
-        self.classes.get(&id).ok_or_else(|| {
-            Error::Schema(format!(
-                "there is no class number {}; it may have been dropped",
-                id.0
-            ))
-        })
+        match self.live_class(id) {
+            Some(class) => Ok(class),
+            None => self.classes.get(&id).ok_or_else(|| no_class(id)),
+        }
     }
+}
+
+#[cold]
+fn no_class(id: ClassId) -> Error {
+    Error::Schema(format!(
+        "there is no class number {}; it may have been dropped",
+        id.0
+    ))
 }
 
 fn class(id: ClassId, object: Option<Oid>, stored: StoredClass) -> Class {
@@ -242,12 +244,7 @@ fn class(id: ClassId, object: Option<Oid>, stored: StoredClass) -> Class {
             dropped: slot.dropped,
         });
     }
-    let layout = Arc::new(Layout {
-        class: id,
-        name: stored.name.clone(),
-        slots,
-        formerly,
-    });
+    let layout = Arc::new(Layout::new(id, stored.name.clone(), slots, formerly));
     let relates = attributes.iter().any(|attribute| attribute.inverse.is_some());
     Class {
         id,

@@ -23,8 +23,8 @@ pub struct Catalog {
     pub indexes: FxHashMap<IndexId, Arc<Index>>,
     /// Index identifiers by name.
     pub index_names: FxHashMap<Arc<str>, IndexId>,
-    /// Which classes exist: bit `id % 64` of word `id / 64`.
-    pub live_classes: Vec<u64>,
+    /// The same classes by number, for the reads of objects: whoever reads one needs its class.
+    pub by_number: Vec<Option<Arc<Class>>>,
     /// Named roots.
     pub names: FxHashMap<Arc<str>, Arc<Name>>,
     /// What a delete does to those that refer to the object, by its class; classes without rules are not in it.
@@ -169,15 +169,16 @@ impl Catalog {
         self.index_names.get(name).and_then(|id| self.indexes.get(id))
     }
 
-    /// Whether the class exists; asked at every read of an object, so one bit.
+    /// The class with this identifier, if it exists; asked at every read of an object.
+    #[inline(always)]
+    pub fn live_class(&self, class: ClassId) -> Option<&Arc<Class>> {
+        self.by_number.get(class.0 as usize)?.as_ref()
+    }
+
+    /// Whether the class exists.
     #[inline]
     pub fn is_live(&self, class: ClassId) -> bool {
-        let word = self
-            .live_classes
-            .get((class.0 / 64) as usize)
-            .copied()
-            .unwrap_or(0);
-        (word >> (class.0 % 64)) & 1 == 1
+        self.live_class(class).is_some()
     }
 
     /// The method called `name` that objects of `class` have, and the class that declares it: its own, or the nearest

@@ -119,12 +119,8 @@ fn system_layout(class: SystemClass, name: &str, attributes: &[(&str, Type)]) ->
         not_null: false,
         dropped: false,
     };
-    Arc::new(Layout {
-        class: class.id(),
-        name: name.into(),
-        slots: attributes.iter().map(slot).collect(),
-        formerly: Vec::new(),
-    })
+    let slots = attributes.iter().map(slot).collect();
+    Arc::new(Layout::new(class.id(), name.into(), slots, Vec::new()))
 }
 
 /// A class as its catalog object holds it.

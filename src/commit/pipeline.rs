@@ -400,6 +400,13 @@ impl Pipeline {
         Ok(())
     }
 
+    /// Publishes the newest state once more, after a checkpoint: the view before holds the changes that the checkpoint
+    /// wrote in memory, and looks there first.
+    pub fn refresh(&self) {
+        let mut published = self.published.write();
+        *published = Arc::new(published.with_heap(self.heap.view()));
+    }
+
     fn change_catalog(
         &self,
         catalog: &Arc<Catalog>,

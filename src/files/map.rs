@@ -49,6 +49,7 @@ impl Map {
 impl Deref for Map {
     type Target = [u8];
 
+    #[inline(always)]
     fn deref(&self) -> &[u8] {
         &self.0
     }

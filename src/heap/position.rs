@@ -32,11 +32,13 @@ impl Location {
     }
 
     /// The segment's number.
+    #[inline(always)]
     pub fn segment(self) -> u32 {
         (self.0.get() >> 32) as u32
     }
 
     /// The byte offset in the segment.
+    #[inline(always)]
     pub fn offset(self) -> u64 {
         (self.0.get() & 0xffff_ffff) * 8
     }

@@ -255,6 +255,7 @@ impl Segment {
     }
 
     /// The bytes that hold header and frames.
+    #[inline(always)]
     pub(super) fn end(&self) -> u32 {
         self.end.load(Ordering::Acquire)
     }
@@ -324,10 +325,11 @@ impl Segment {
         };
         let (first, last) = (offset / BLOCK, (offset + len - 1) / BLOCK);
         let bit = |block: usize| match checks.verified.get(block / 64) {
-            Some(word) => word.load(Ordering::Relaxed) >> (block % 64) & 1 != 0,
-            None => false,
+            Some(word) => word.load(Ordering::Relaxed) >> (block % 64) & 1,
+            None => 0,
         };
-        bit(first) && (last == first || (last == first + 1 && bit(last)))
+        // Both bits in any case: whether a record reaches into a second block is not to be guessed.
+        bit(first) & bit(last) & u64::from(last - first <= 1) != 0
     }
 
     /// The record at `location`, which must be of `oid`, and the bytes of the segment from there on.

@@ -33,7 +33,7 @@ pub(super) struct SegmentDirectory {
 
 impl SegmentDirectory {
     /// The segment `number`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn get(&self, number: u32) -> Option<&Arc<Segment>> {
         let bucket = number.checked_ilog2()?;
         let places = self.buckets.get(bucket as usize)?.get()?;

@@ -234,6 +234,7 @@ impl Parts {
         // What keeps segments from being given up is no reason to go without the checkpoint.
         let retired = self.retire(CommitNumber::default());
         self.heap.checkpoint()?;
+        self.pipeline.refresh();
         self.heap.release()?;
         self.heap.keep_reserve();
         retired.map(drop)

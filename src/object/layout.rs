@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::field_plan::FieldPlans;
 use super::oid::ClassId;
 use super::types::Type;
 use super::value::Value;
@@ -21,6 +22,8 @@ pub struct Layout {
     pub slots: Vec<Slot>,
     /// Former names of attributes, with their slots; programs that know an older struct go on using them.
     pub formerly: Vec<(Arc<str>, usize)>,
+    /// Where the fields of Rust structs that were read from it lie.
+    pub(super) plans: FieldPlans,
 }
 
 /// One attribute of a [`Layout`].
@@ -39,6 +42,17 @@ pub struct Slot {
 }
 
 impl Layout {
+    /// The layout of a class with these slots and former names.
+    pub fn new(class: ClassId, name: Arc<str>, slots: Vec<Slot>, formerly: Vec<(Arc<str>, usize)>) -> Layout {
+        Layout {
+            class,
+            name,
+            slots,
+            formerly,
+            plans: FieldPlans::default(),
+        }
+    }
+
     /// The slot number of the attribute that is, or else was, called `name`.
     pub fn slot(&self, name: &str) -> Option<usize> {
         self.slots

@@ -6,6 +6,7 @@ pub mod codec;
 mod coerce;
 mod convert;
 mod dynamic;
+mod field_plan;
 mod from;
 mod layout;
 mod literal;

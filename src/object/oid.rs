@@ -40,21 +40,25 @@ impl Oid {
     }
 
     /// The identifier stored as these 64 bits; zero is none.
+    #[inline(always)]
     pub fn from_bits(bits: u64) -> Option<Oid> {
         NonZeroU64::new(bits).map(Oid)
     }
 
     /// The 64 bits, as stored.
+    #[inline(always)]
     pub fn to_bits(self) -> u64 {
         self.0.get()
     }
 
     /// The class.
+    #[inline(always)]
     pub fn class(self) -> ClassId {
         ClassId((self.0.get() >> SERIAL_BITS) as u32)
     }
 
     /// The serial number within the class; the first object has 1.
+    #[inline(always)]
     pub fn serial(self) -> u64 {
         self.0.get() & MAX_SERIAL
     }

@@ -3,7 +3,9 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
+use super::codec::{Body, Near};
 use super::oid::{CommitNumber, Oid};
+use crate::error::Result;
 
 /// One version of an object, borrowed from the store wherever it lies there uncompressed; cheap to clone.
 #[derive(Debug, Clone)]
@@ -29,6 +31,21 @@ impl RecordBody<'_> {
     /// The bytes, copied.
     pub fn into_owned(self) -> Vec<u8> {
         self.to_vec()
+    }
+
+    /// The value in a slot of type `int`: `None` past the count of slots, `Some(None)` for nil.
+    #[inline(always)]
+    pub fn int(&self, slot: usize) -> Result<Option<Option<i64>>> {
+        if let Some(near) = Near::new(self)
+            && slot < near.count()
+            && let Some(stored) = near.stored(slot)
+        {
+            return stored.int().map(Some);
+        }
+        match Body::new(self)?.stored(slot)? {
+            Some(stored) => stored.int().map(Some),
+            None => Ok(None),
+        }
     }
 
     /// Bytes of memory it holds beyond itself: none of what is borrowed, and its part of what is shared.

@@ -18,6 +18,7 @@ pub struct Ref<T> {
 impl<T> Ref<T> {
     /// The reference to `oid`; that the object is of the class of `T` is for the caller to know, and is checked
     /// when it is followed.
+    #[inline(always)]
     pub fn from_oid(oid: Oid) -> Ref<T> {
         Ref {
             oid,
@@ -26,11 +27,13 @@ impl<T> Ref<T> {
     }
 
     /// The object's identity.
+    #[inline(always)]
     pub fn oid(self) -> Oid {
         self.oid
     }
 
     /// The same object seen as a `U`, such as a superclass or another Rust type of the same class.
+    #[inline(always)]
     pub fn cast<U>(self) -> Ref<U> {
         Ref::from_oid(self.oid)
     }
@@ -83,6 +86,7 @@ impl<T> fmt::Display for Ref<T> {
 }
 
 impl<T> From<Ref<T>> for Oid {
+    #[inline]
     fn from(reference: Ref<T>) -> Oid {
         reference.oid
     }

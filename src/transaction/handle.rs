@@ -93,6 +93,15 @@ impl Transaction {
         access::get(self.overlay.as_ref(), reference.oid())
     }
 
+    /// The objects behind many references, in their order; `None` for those that do not exist here. As
+    /// [`Snapshot::get_many`](crate::Snapshot::get_many).
+    ///
+    /// # Errors
+    /// As [`Transaction::get`].
+    pub fn get_many<T: DeserializeOwned>(&self, references: &[Ref<T>]) -> Result<Vec<Option<T>>> {
+        references.iter().map(|reference| self.get(*reference)).collect()
+    }
+
     /// The object behind an identifier with its attributes by name, or `None` if it does not exist here.
     pub fn object(&self, oid: impl Into<Oid>) -> Result<Option<Object>> {
         let oid = oid.into();

@@ -34,7 +34,7 @@ pub(super) struct ClassLayer {
 
 impl ClassLayer {
     /// The granule `number`, if one of its entries was ever set.
-    #[inline]
+    #[inline(always)]
     pub(super) fn granule(&self, number: u64) -> Option<&Granule> {
         if number >> Small::BITS == 0 {
             self.small.granule(number)
@@ -121,15 +121,21 @@ impl Layer {
     }
 
     /// The changes of `class`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn class(&self, class: ClassId) -> Option<&ClassLayer> {
         self.classes
             .get(u64::from(class.0 >> 10))?
             .get(u64::from(class.0))
     }
 
+    /// Whether nothing was ever set here, as it is just after a checkpoint.
+    #[inline(always)]
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes.load(Ordering::Relaxed) == size_of::<Layer>()
+    }
+
     /// The bits of the location of `oid`; 0 if it was not set here.
-    #[inline]
+    #[inline(always)]
     pub(super) fn get(&self, oid: Oid) -> u64 {
         let serial = oid.serial();
         match self

@@ -114,7 +114,7 @@ impl Mapped {
     }
 
     /// What it holds of `class`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn class(&self, class: ClassId) -> Option<&Class> {
         let one_past = *self.index.get(class.0 as usize)? as usize;
         self.classes.get(one_past.wrapping_sub(1))
@@ -131,6 +131,15 @@ impl Mapped {
             0 => Ok(0),
             leaf => Ok(pages.word(leaf, serial % FAN_OUT)),
         }
+    }
+
+    /// The same if its leaf is near and trusted.
+    #[inline(always)]
+    pub(super) fn near(&self, oid: Oid) -> Option<u64> {
+        let (class, pages) = (self.class(oid.class())?, self.pages.as_ref()?);
+        let serial = oid.serial();
+        let leaf = near_leaf(class, serial >> FAN_BITS)?;
+        Some(pages.word(leaf, serial % FAN_OUT))
     }
 
     /// The bytes of the granule `number` of `class`; none if its leaf is absent.
@@ -176,7 +185,7 @@ impl Mapped {
 }
 
 /// The page of the leaf `number`, if it stands in the array and is trusted.
-#[inline]
+#[inline(always)]
 fn near_leaf(class: &Class, number: u64) -> Option<u32> {
     let page = class.near.get(number as usize)?.load(Ordering::Relaxed);
     (page & UNCHECKED == 0).then_some(page)

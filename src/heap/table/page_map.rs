@@ -52,7 +52,7 @@ impl PageMap {
     }
 
     /// The word at `index` of a page that is trusted; 0 outside of the file.
-    #[inline]
+    #[inline(always)]
     pub(super) fn word(&self, page: u32, index: u64) -> u64 {
         let start = (offset_of(page) + index * 8) as usize;
         self.map

@@ -29,7 +29,7 @@ impl Default for Granule {
 
 impl Granule {
     /// The entry of `serial`, which lies in this granule.
-    #[inline]
+    #[inline(always)]
     #[expect(
         clippy::indexing_slicing,
         reason = "the index is masked to the array's length"
@@ -61,7 +61,7 @@ impl<T, const N: usize> Default for Links<T, N> {
 }
 
 impl<T: Default, const N: usize> Links<T, N> {
-    #[inline]
+    #[inline(always)]
     #[expect(
         clippy::indexing_slicing,
         reason = "the index is masked to the array's length"
@@ -71,7 +71,7 @@ impl<T: Default, const N: usize> Links<T, N> {
     }
 
     /// What is linked at `index` (its low bits).
-    #[inline]
+    #[inline(always)]
     pub(super) fn get(&self, index: u64) -> Option<&T> {
         self.link(index).get().map(|linked| &**linked)
     }
@@ -111,7 +111,7 @@ pub(super) trait Subtree: Default {
 impl Subtree for Granule {
     const BITS: u32 = 0;
 
-    #[inline]
+    #[inline(always)]
     fn granule(&self, _: u64) -> Option<&Granule> {
         Some(self)
     }
@@ -128,7 +128,7 @@ impl Subtree for Granule {
 impl<T: Subtree, const N: usize> Subtree for Links<T, N> {
     const BITS: u32 = T::BITS + N.trailing_zeros();
 
-    #[inline]
+    #[inline(always)]
     fn granule(&self, number: u64) -> Option<&Granule> {
         self.get(number >> T::BITS)?.granule(number)
     }

@@ -71,16 +71,36 @@ impl TableVersion {
     /// [`Error::Corruption`](crate::Error::Corruption) at the first touch of a damaged page, and at every later one.
     #[inline]
     pub fn get(&self, oid: Oid) -> Result<Option<Location>> {
-        let mut bits = self.active.get(oid);
+        let mut bits = self.changed(oid);
+        if bits == 0 {
+            bits = self.mapped.get(oid)?;
+        }
+        Ok(NonZeroU64::new(bits).map(Location))
+    }
+
+    /// The same where no page must be checked for it; `None` says only that [`TableVersion::get`] must be asked.
+    #[inline(always)]
+    pub fn near(&self, oid: Oid) -> Option<Location> {
+        let mut bits = self.changed(oid);
+        if bits == 0 {
+            bits = self.mapped.near(oid)?;
+        }
+        NonZeroU64::new(bits).map(Location)
+    }
+
+    /// The bits of a location that was changed since the checkpoint; 0 if it was not.
+    #[inline(always)]
+    fn changed(&self, oid: Oid) -> u64 {
+        let mut bits = 0;
+        if !self.active.is_empty() {
+            bits = self.active.get(oid);
+        }
         if bits == 0
             && let Some(frozen) = &self.frozen
         {
             bits = frozen.get(oid);
         }
-        if bits == 0 {
-            bits = self.mapped.get(oid)?;
-        }
-        Ok(NonZeroU64::new(bits).map(Location))
+        bits
     }
 
     /// Appends the location of each of `oids`, in their order.

@@ -38,7 +38,7 @@ mod slots;
 mod tests;
 mod varint;
 
-pub use body::Body;
+pub use body::{Body, Near, Stored};
 pub(crate) use body::{BodyBuilder, append_body};
 pub use decode::decode;
 pub(crate) use decode::{
@@ -48,7 +48,7 @@ pub(crate) use decode::{
 pub(crate) use encode::{Tag, put, put_bitmap, put_bytes, put_decimal, put_header, put_int};
 pub use slots::{
     check_not_null, decode_bool, decode_float, decode_int, decode_reference, decode_string, encode_body,
-    read_all, read_slot, references, rewrite,
+    read_all, read_slot, read_value, references, rewrite,
 };
 pub(crate) use slots::{finish, refuse_nil, too_large};
 

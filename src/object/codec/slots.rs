@@ -72,6 +72,30 @@ pub fn read_slot<'a>(layout: &'a Layout, body: &'a [u8], slot: usize) -> Result<
     read.map_err(|error| locate(error, layout, attribute))
 }
 
+/// The value in a slot of a body, owned; as [`read_slot`], without a detour for the most common types.
+#[inline]
+pub fn read_value(layout: &Layout, body: &[u8], slot: usize) -> Result<Value> {
+    let simple = match layout.slots.get(slot).map(|attribute| &attribute.r#type) {
+        Some(Type::Int) => stored(body, slot)
+            .and_then(|value| value.int().ok()?)
+            .map(Value::Int),
+        Some(Type::Reference(_)) => stored(body, slot)
+            .and_then(|value| value.reference().ok()?)
+            .map(Value::Reference),
+        _ => None,
+    };
+    match simple {
+        Some(value) => Ok(value),
+        None => read_slot(layout, body, slot)?.to_value(),
+    }
+}
+
+/// What a slot holds, if the body has it and is in order.
+#[inline(always)]
+fn stored(body: &[u8], slot: usize) -> Option<super::Stored<'_>> {
+    Body::new(body).ok()?.stored(slot).ok()?
+}
+
 /// Names class and attribute in an error about a slot's bytes.
 #[cold]
 pub(crate) fn locate(error: Error, layout: &Layout, attribute: &Slot) -> Error {

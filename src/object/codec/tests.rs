@@ -19,12 +19,7 @@ fn slot(name: &str, r#type: Type) -> Slot {
 }
 
 fn layout(slots: Vec<Slot>) -> Layout {
-    Layout {
-        class: ClassId(64),
-        name: "Person".into(),
-        slots,
-        formerly: Vec::new(),
-    }
+    Layout::new(ClassId(64), "Person".into(), slots, Vec::new())
 }
 
 fn random_layout(random: &mut Random) -> Layout {

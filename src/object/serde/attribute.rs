@@ -2,9 +2,9 @@
 
 use serde::de::Deserialize;
 
-use super::super::codec::Body;
+use super::super::codec::{Body, Stored};
 use super::super::layout::Layout;
-use super::failure::Failure;
+use super::failure::{Failure, Reason};
 use super::stored_de::StoredDeserializer;
 use super::value_de::ValueDeserializer;
 use crate::error::{Error, Result};
@@ -17,22 +17,21 @@ pub fn from_slot<'a, T: Deserialize<'a>>(layout: &'a Layout, body: &'a [u8], slo
     let Some(attribute) = layout.slots.get(slot) else {
         return Err(Error::Schema(format!("{} has no slot {slot}", layout.name)));
     };
-    let stored = Body::new(body)?.slot(slot)?;
+    let stored = Body::new(body)?.stored(slot)?;
     let read = match stored {
-        Some(bytes) => T::deserialize(StoredDeserializer {
+        Some(stored) => T::deserialize(StoredDeserializer {
             r#type: &attribute.r#type,
-            bytes,
+            stored,
         }),
         None => T::deserialize(ValueDeserializer(attribute.default.as_ref())),
     };
     read.map_err(|failure| {
-        let is_nil = stored.map_or(attribute.default.is_nil(), <[u8]>::is_empty);
-        match (is_nil, failure) {
-            (true, Failure::Error(error)) if matches!(*error, Error::Argument(_)) => {
-                Failure::new("it is nil here; ask for an Option").at(layout, &attribute.name)
-            }
-            (_, failure) => failure.at(layout, &attribute.name),
-        }
-        .into_error(layout)
+        let is_nil = stored.map_or(attribute.default.is_nil(), Stored::is_nil);
+        let failure = match failure.reason() {
+            Reason::Error(Error::Argument(_)) if is_nil => Failure::new("it is nil here; ask for an Option"),
+            Reason::Error(error) => error.into(),
+            Reason::Missing(field) => serde::de::Error::missing_field(field),
+        };
+        failure.at(layout, &attribute.name).into_error(layout)
     })
 }

@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use super::super::codec::{ANY, Tag, decode, put_bitmap, put_bytes, put_header};
 use super::super::types::Type;
 use super::super::value_ref::ValueRef;
-use super::failure::Failure;
+use super::failure::{Failure, Reason};
 use super::value_ser::ValueSerializer;
 
 /// What is being collected.
@@ -112,9 +112,11 @@ impl<'s> Pending<'s> {
     ) -> Result<(), Failure> {
         self.name(name, out)
             .and_then(|()| self.part(value, out))
-            .map_err(|failure| match failure {
-                Failure::Error(error) => Failure::new(format!("field {name}: {error}")),
-                missing => missing,
+            .map_err(|failure| match failure.reason() {
+                Reason::Error(error) => Failure::new(format!("field {name}: {error}")),
+                Reason::Missing(field) => {
+                    serde::ser::Error::custom(format!("the field {field} has no value"))
+                }
             })
     }
 

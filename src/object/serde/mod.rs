@@ -37,6 +37,7 @@ mod de;
 mod dummy;
 mod failure;
 mod name;
+mod position;
 mod probe;
 mod row;
 mod scalar;

@@ -223,7 +223,7 @@ fn is_set(wanted: &str) -> bool {
 }
 
 fn refused() -> Failure {
-    Failure::Missing("")
+    Failure::UNSUITABLE
 }
 
 impl<'p> Probe<'p> {

@@ -7,7 +7,7 @@ use serde::de::{Deserialize, DeserializeSeed, Deserializer, MapAccess, SeqAccess
 use serde::forward_to_deserialize_any;
 
 use super::super::value::Value;
-use super::failure::Failure;
+use super::failure::{Failure, Reason};
 use super::value_de::ValueDeserializer;
 use crate::error::{Error, Result};
 
@@ -16,9 +16,9 @@ use crate::error::{Error, Result};
 /// A struct takes the columns by their labels (nil counts as absent), a tuple takes them in order. A row of one column
 /// is its value to everything but a struct that has a field of that label, and a tuple of one.
 pub fn from_row<'a, T: Deserialize<'a>>(labels: &'a [Arc<str>], values: &'a [Value]) -> Result<T> {
-    T::deserialize(RowDeserializer { labels, values }).map_err(|failure| match failure {
-        Failure::Error(error) => *error,
-        Failure::Missing(field) => Error::Argument(format!(
+    T::deserialize(RowDeserializer { labels, values }).map_err(|failure| match failure.reason() {
+        Reason::Error(error) => error,
+        Reason::Missing(field) => Error::Argument(format!(
             "the row has no value for {field}; it has {}",
             labels.join(", ")
         )),

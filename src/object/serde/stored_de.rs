@@ -7,7 +7,7 @@ use serde::de::{DeserializeSeed, Deserializer, SeqAccess, Visitor};
 use serde::forward_to_deserialize_any;
 
 use super::super::codec::{
-    decode, decode_float, decode_int, decode_reference, decode_string, stored_references, text,
+    Stored, decode, decode_bool, decode_float, decode_string, stored_references, text,
 };
 use super::super::number;
 use super::super::oid::Oid;
@@ -23,24 +23,24 @@ use crate::error::Result;
 #[derive(Clone, Copy)]
 pub(super) struct StoredDeserializer<'a> {
     pub r#type: &'a Type,
-    pub bytes: &'a [u8],
+    pub stored: Stored<'a>,
 }
 
 impl<'a> StoredDeserializer<'a> {
-    #[inline]
+    #[inline(always)]
     fn visit_text<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
         if matches!(self.r#type, Type::String)
-            && let Some(bytes) = decode_string(self.bytes)?
+            && let Some(bytes) = decode_string(self.stored.bytes())?
         {
             return visitor.visit_borrowed_str(text(bytes)?);
         }
         self.value()?.deserialize_any(visitor)
     }
 
-    #[inline]
+    #[inline(always)]
     fn visit_int<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
         if matches!(self.r#type, Type::Int)
-            && let Some(value) = decode_int(self.bytes)?
+            && let Some(value) = self.stored.int()?
         {
             return visitor.visit_i64(value);
         }
@@ -48,6 +48,7 @@ impl<'a> StoredDeserializer<'a> {
     }
 
     /// A program with an older, narrower number reads a wider one where the value fits.
+    #[inline(never)]
     fn visit_as_int<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
         let value = self.value()?;
         let whole = match value.0 {
@@ -66,7 +67,7 @@ impl<'a> StoredDeserializer<'a> {
     #[inline]
     fn visit_float<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
         if matches!(self.r#type, Type::Float)
-            && let Some(value) = decode_float(self.bytes)?
+            && let Some(value) = decode_float(self.stored.bytes())?
         {
             return visitor.visit_f64(value);
         }
@@ -79,8 +80,9 @@ impl<'a> StoredDeserializer<'a> {
         }
     }
 
+    #[inline(never)]
     fn value(self) -> Result<ValueDeserializer<'a>, Failure> {
-        Ok(ValueDeserializer(decode(self.r#type, self.bytes)?))
+        Ok(ValueDeserializer(decode(self.r#type, self.stored.bytes())?))
     }
 }
 
@@ -152,8 +154,18 @@ impl<'a> Deserializer<'a> for StoredDeserializer<'a> {
     }
 
     #[inline]
+    fn deserialize_bool<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        if matches!(self.r#type, Type::Bool)
+            && let Some(value) = decode_bool(self.stored.bytes())?
+        {
+            return visitor.visit_bool(value);
+        }
+        self.value()?.deserialize_any(visitor)
+    }
+
+    #[inline]
     fn deserialize_seq<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
-        match stored_references(self.r#type, self.bytes) {
+        match stored_references(self.r#type, self.stored.bytes()) {
             Some(references) => visitor.visit_seq(ReferencesAccess(references.iter())),
             None => self.value()?.deserialize_any(visitor),
         }
@@ -161,9 +173,10 @@ impl<'a> Deserializer<'a> for StoredDeserializer<'a> {
 
     #[inline]
     fn deserialize_option<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
-        match self.bytes {
-            [] => visitor.visit_none(),
-            _ => visitor.visit_some(self),
+        if self.stored.is_nil() {
+            visitor.visit_none()
+        } else {
+            visitor.visit_some(self)
         }
     }
 
@@ -175,7 +188,7 @@ impl<'a> Deserializer<'a> for StoredDeserializer<'a> {
     ) -> Result<V::Value, Failure> {
         if name == REFERENCE
             && matches!(self.r#type, Type::Reference(_))
-            && let Some(oid) = decode_reference(self.bytes)?
+            && let Some(oid) = self.stored.reference()?
         {
             return visitor.visit_u64(oid.to_bits());
         }
@@ -211,7 +224,7 @@ impl<'a> Deserializer<'a> for StoredDeserializer<'a> {
 
     forward_to_deserialize_any! {
         <V: Visitor<'a>>
-        bool i128 u128 char unit unit_struct tuple tuple_struct map struct identifier
+        i128 u128 char unit unit_struct tuple tuple_struct map struct identifier
     }
 }
 
@@ -228,8 +241,7 @@ impl<'a> SeqAccess<'a> for ReferencesAccess<'a> {
             Some(bytes) => {
                 let oid = Oid::from_bits(u64::from_le_bytes(*bytes));
                 let oid = oid.ok_or_else(|| Failure::new("a stored reference is zero"))?;
-                seed.deserialize(ValueDeserializer(ValueRef::Reference(oid)))
-                    .map(Some)
+                seed.deserialize(ReferenceDeserializer(oid)).map(Some)
             }
             None => Ok(None),
         }
@@ -237,5 +249,42 @@ impl<'a> SeqAccess<'a> for ReferencesAccess<'a> {
 
     fn size_hint(&self) -> Option<usize> {
         Some(self.0.len())
+    }
+}
+
+/// A reference that was decoded.
+struct ReferenceDeserializer(Oid);
+
+impl<'a> Deserializer<'a> for ReferenceDeserializer {
+    type Error = Failure;
+
+    fn deserialize_any<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        ValueDeserializer(ValueRef::Reference(self.0)).deserialize_any(visitor)
+    }
+
+    #[inline]
+    fn deserialize_newtype_struct<V: Visitor<'a>>(
+        self,
+        name: &'static str,
+        visitor: V,
+    ) -> Result<V::Value, Failure> {
+        if name == REFERENCE {
+            return visitor.visit_u64(self.0.to_bits());
+        }
+        ValueDeserializer(ValueRef::Reference(self.0)).deserialize_newtype_struct(name, visitor)
+    }
+
+    fn deserialize_option<V: Visitor<'a>>(self, visitor: V) -> Result<V::Value, Failure> {
+        visitor.visit_some(self)
+    }
+
+    fn is_human_readable(&self) -> bool {
+        ValueDeserializer(ValueRef::Reference(self.0)).is_human_readable()
+    }
+
+    forward_to_deserialize_any! {
+        <V: Visitor<'a>>
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq
+        tuple tuple_struct map struct enum identifier ignored_any
     }
 }

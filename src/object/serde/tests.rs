@@ -95,12 +95,8 @@ fn layout<T: DeserializeOwned>() -> Layout {
         not_null: !field.optional,
         dropped: false,
     };
-    Layout {
-        class: ClassId(64),
-        name: shape.name.into(),
-        slots: shape.fields.into_iter().map(slot).collect(),
-        formerly: Vec::new(),
-    }
+    let slots = shape.fields.into_iter().map(slot).collect();
+    Layout::new(ClassId(64), shape.name.into(), slots, Vec::new())
 }
 
 fn oid(serial: u64) -> Oid {

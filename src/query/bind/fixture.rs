@@ -128,12 +128,7 @@ fn add_class(
         not_null: false,
         dropped: false,
     });
-    let layout = Layout {
-        class: id,
-        name: name.into(),
-        slots: slots.collect(),
-        formerly: Vec::new(),
-    };
+    let layout = Layout::new(id, name.into(), slots.collect(), Vec::new());
     let stored = StoredClass::new(name.into(), superclass, Vec::new());
     let class = Class {
         id,

@@ -276,12 +276,18 @@ impl<'a> Batch<'a> {
 
     /// Sets the selection to the rows for which `test` is true.
     pub fn select<E>(&mut self, mut test: impl FnMut(&Batch<'a>, usize) -> Result<bool, E>) -> Result<(), E> {
-        let mut kept = Vec::with_capacity(self.len());
+        // Every row is written down, and the next one over it if it does not count: which rows count is not to be
+        // guessed.
+        let mut kept = vec![0; self.len()];
+        let mut count = 0;
         for row in self.rows() {
-            if test(self, row)? {
-                kept.push(row as u32);
+            let counts = test(self, row)?;
+            if let Some(place) = kept.get_mut(count) {
+                *place = row as u32;
             }
+            count = count.saturating_add(usize::from(counts));
         }
+        kept.truncate(count);
         self.selection = (kept.len() < self.length).then_some(kept);
         Ok(())
     }

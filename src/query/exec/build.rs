@@ -296,7 +296,7 @@ fn passing<'a>(plan: &'a Plan, shared: &'a Shared) -> Result<Boxed<'a>> {
             gather: fetch::Gather::default(),
         }),
         Plan::Filter { input, predicate } => Box::new(filter::Filter {
-            test: Compiler::new(shared, &[input]).predicate(predicate),
+            test: Compiler::new(shared, &[input]).selection(predicate),
             input: build(input, shared)?,
         }),
         Plan::Limit { input, limit, offset } => Box::new(limit::Limit {

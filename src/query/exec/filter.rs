@@ -1,21 +1,21 @@
 //! `Filter`: the rows for which a predicate is true.
 
 use super::batch::Batch;
-use super::compile::{Row, Test};
+use super::compile::{Row, Selection, Test};
 use super::context::Run;
 use super::operator::{Boxed, Operator};
 use crate::error::Result;
 
 pub struct Filter<'a> {
     pub input: Boxed<'a>,
-    pub test: Test<'a>,
+    pub test: Selection<'a>,
 }
 
 impl<'a> Operator<'a> for Filter<'a> {
     fn next(&mut self, run: &Run<'_, 'a>, output: &mut Batch<'a>) -> Result<bool> {
         while self.input.next(run, output)? {
             run.context.check()?;
-            select(output, run, &self.test)?;
+            self.test.apply(output, run)?;
             if !output.is_empty() {
                 return Ok(true);
             }

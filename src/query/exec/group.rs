@@ -100,7 +100,17 @@ impl<'a> Group<'a> {
         let mut batch = Batch::default();
         while self.input.next(run, &mut batch)? {
             run.context.check()?;
-            for index in batch.rows() {
+            let each = if self.counts_only() {
+                let rows = i64::try_from(batch.len()).unwrap_or(i64::MAX);
+                groups
+                    .accumulators
+                    .iter_mut()
+                    .for_each(|count| count.add_rows(rows));
+                None
+            } else {
+                Some(batch.rows())
+            };
+            for index in each.into_iter().flatten() {
                 let row = Row {
                     batch: &batch,
                     index,
@@ -114,6 +124,12 @@ impl<'a> Group<'a> {
             groups.held = groups.bytes;
         }
         Ok(groups)
+    }
+
+    /// Whether all that is asked for is how many rows there are.
+    fn counts_only(&self) -> bool {
+        let counts = |measure: &Measure<'_>| !measure.distinct && matches!(measure.argument, Argument::Rows);
+        matches!(self.keys, Keys::None) && self.partition.is_none() && self.aggregates.iter().all(counts)
     }
 
     /// The number of the group a row belongs to.

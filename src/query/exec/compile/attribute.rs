@@ -63,6 +63,19 @@ impl<'a> Attribute<'a> {
         matches!(self.place, Lies::Same { r#type, .. } if r#type == wanted)
     }
 
+    /// The place of the object column in the rows.
+    pub fn position(&self) -> usize {
+        self.position
+    }
+
+    /// Slot and default, if they are the same for all classes.
+    pub fn same(&self) -> Option<(usize, &'a Value)> {
+        match self.place {
+            Lies::Same { slot, default, .. } => Some((slot, default)),
+            Lies::ByClass(_) => None,
+        }
+    }
+
     #[inline]
     fn record<'r>(&self, row: &Row<'r, 'a>) -> Option<&'r Record<'a>> {
         row.batch
@@ -99,10 +112,12 @@ impl<'a> Attribute<'a> {
     #[inline]
     pub fn int(&self, row: &Row<'_, 'a>) -> Result<Option<i64>> {
         match (self.record(row), self.place) {
-            (Some(record), Lies::Same { slot, default, .. }) => match Body::new(&record.body)?.slot(slot)? {
-                Some(bytes) => codec::decode_int(bytes),
-                None => Ok(default.as_int()),
-            },
+            (Some(record), Lies::Same { slot, default, .. }) => {
+                match Body::new(&record.body)?.stored(slot)? {
+                    Some(stored) => stored.int(),
+                    None => Ok(default.as_int()),
+                }
+            }
             (None, _) => Ok(None),
             _ => Ok(match self.value(row)? {
                 ValueRef::Int(number) => Some(number),
