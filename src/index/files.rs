@@ -5,7 +5,7 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -29,34 +29,64 @@ pub(super) fn check(directory: &Path) -> Result<()> {
         return Ok(());
     };
     for space in spaces.flatten().map(|entry| entry.path()) {
-        check_list(&space)?;
-        let tables = fs::read_dir(space.join("tables")).into_iter().flatten().flatten();
+        let Some(list) = sound_list(&space)? else { continue };
+        // What an interrupted ingestion left is not listed: the engine deletes it unread.
+        let tables =
+            listed_tables(&list).map_err(|error| damaged(&list, format!("it cannot be read: {error}")))?;
         for table in tables {
-            check_table(&table.path())?;
+            check_table(&space.join("tables").join(table.to_string()))?;
         }
     }
     Ok(())
 }
 
-/// Compares the list of files with the checksum that is kept of it.
-fn check_list(space: &Path) -> Result<()> {
-    // A missing or shortened file is for the engine to find.
+/// The list of files, compared with the checksum that is kept of it; none if it is missing or shortened, which is for the
+/// engine to find.
+fn sound_list(space: &Path) -> Result<Option<PathBuf>> {
     let Ok(current) = fs::read(space.join("current")) else {
-        return Ok(());
+        return Ok(None);
     };
     let Some((number, rest)) = current.split_first_chunk::<8>() else {
-        return Ok(());
+        return Ok(None);
     };
     let Some((checksum, [0])) = rest.split_first_chunk::<16>() else {
-        return Ok(());
+        return Ok(None);
     };
     let list = space.join(format!("v{}", u64::from_le_bytes(*number)));
     match fs::read(&list) {
         Ok(bytes) if xxh3_128(&bytes) != u128::from_le_bytes(*checksum) => {
             Err(damaged(&list, "the list of files has a wrong checksum".into()))
         }
-        _ => Ok(()),
+        Ok(_) => Ok(Some(list)),
+        Err(_) => Ok(None),
     }
+}
+
+/// The numbers of the table files in a sound list: the number of levels (u8), in each that of runs (u8), in each that of
+/// tables (u32), each table a number (u64), a kind of checksum (u8), a checksum (16 bytes) and a sequence number (u64).
+fn listed_tables(list: &Path) -> std::io::Result<Vec<u64>> {
+    let invalid = |error: sfa::Error| std::io::Error::new(std::io::ErrorKind::InvalidData, error.to_string());
+    let contents = sfa::Reader::new(list).map_err(invalid)?;
+    let Some(section) = contents.toc().section(b"tables") else {
+        return Ok(Vec::new());
+    };
+    let mut section = section.buf_reader(list)?;
+    let mut tables = Vec::new();
+    for _ in 0..take::<1>(&mut section)?[0] {
+        for _ in 0..take::<1>(&mut section)?[0] {
+            for _ in 0..u32::from_le_bytes(take(&mut section)?) {
+                tables.push(u64::from_le_bytes(take(&mut section)?));
+                take::<25>(&mut section)?;
+            }
+        }
+    }
+    Ok(tables)
+}
+
+fn take<const N: usize>(from: &mut impl Read) -> std::io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    from.read_exact(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// Compares the table of contents of a table file with its checksum.

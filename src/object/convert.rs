@@ -16,6 +16,10 @@ use super::value::Value;
 /// is an int, a date is its midnight and back, a single value is a collection of one, and collections become one
 /// another where no duplicate is lost.
 pub fn convert(value: Value, to: &Type) -> Result<Value, String> {
+    if let (Value::List(members) | Value::Bag(members), Type::Set(of)) = (&value, to) {
+        // To coerce would drop duplicates.
+        return convert_members(members, to, of);
+    }
     let refusal = match coerce(value.clone(), to) {
         Ok(fitted) => return Ok(fitted),
         Err(refusal) => refusal,
