@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use olivine::testing::{Fault, FaultyDisk, backup_on, open_on, restore_on};
-use olivine::{CommitNumber, Database, Error, Ref, Restore, Timestamp};
+use olivine::{CommitNumber, Database, Error, Ref, Restore, Session, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::directory::{contents, copy};
@@ -107,6 +107,33 @@ fn a_backup_comes_back_as_it_was_and_only_what_is_new_is_copied() {
         .unwrap();
     assert!(!before.contains_key(&new.0) && !after.contains_key(&new.0));
     assert!(restored.statistics().timeline > database.statistics().timeline);
+}
+
+#[test]
+fn the_statement_backs_up_and_says_where_it_cannot() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::open(folder.path().join("live.olv")).unwrap();
+    define(&database);
+    insert(&database, 1, 100);
+    let copy = folder.path().join("copy");
+    let copy_path = copy.to_str().unwrap();
+    let mut session = Session::new(database.clone());
+    session
+        .execute("backup to $path", olivine::params! { path: copy_path })
+        .unwrap();
+    insert(&database, 2, 100);
+    Restore::new(&copy, folder.path().join("back.olv")).run().unwrap();
+    assert_eq!(sound(&folder.path().join("back.olv")).len(), 1);
+
+    let refused = |session: &mut Session, text: &str| session.execute(text, ()).unwrap_err().to_string();
+    let message = refused(&mut session, "backup to 7");
+    assert!(message.contains("a string"), "{message}");
+    let message = refused(&mut session, "begin; backup to 'x'");
+    assert!(message.contains("end it first"), "{message}");
+    session.execute("rollback", ()).unwrap();
+    session.cancel_handle().cancel();
+    let text = format!("backup to '{}'", folder.path().join("other").display());
+    assert!(matches!(session.execute(&text, ()), Err(Error::Cancelled(_))));
 }
 
 #[test]

@@ -1,8 +1,5 @@
 //! The statement `compact`.
 
-use std::ops::ControlFlow;
-use std::sync::atomic::Ordering;
-
 use super::answer::Outcome;
 use super::runner::{Session, state_error};
 use crate::error::{Error, Result};
@@ -20,13 +17,7 @@ impl Session {
         if let Some(path) = cluster_by {
             options = options.cluster_by_steps(path.iter().map(|step| step.text.as_ref()));
         }
-        let cancel = self.cancel.clone();
-        let report = self
-            .database
-            .compact(&options, &mut |_| match cancel.load(Ordering::Acquire) {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            })?;
+        let report = self.database.compact(&options, &mut |_| self.go_on())?;
         if report.interrupted {
             let sentence = "the compaction was cancelled; what it has moved stays moved, and the next goes on from there";
             return Err(Error::Cancelled(sentence.into()));

@@ -2,6 +2,7 @@
 
 mod alter;
 mod answer;
+mod backup;
 mod change;
 mod compact;
 mod conflict;

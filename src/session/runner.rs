@@ -149,12 +149,13 @@ impl Session {
             StatementKind::Show(_) | StatementKind::Describe(_) => self.show(statement),
             StatementKind::Check => self.check(),
             StatementKind::Compact { cluster_by } => self.compact(cluster_by.as_deref(), statement),
+            StatementKind::Backup { path } => self.backup(path, statement, parameters),
             _ => Err(unsupported(statement, "this statement").into()),
         }
     }
 
     fn check(&self) -> Result<Outcome> {
-        let report = self.database.check()?;
+        let report = self.database.check_watched(&mut |_| self.go_on())?;
         let row = |finding: &Finding| vec![finding.place.as_str().into(), finding.what.as_str().into()];
         let rows: Vec<Vec<Value>> = report.findings.iter().map(row).collect();
         Ok(match rows.is_empty() {

@@ -40,7 +40,7 @@ impl Session {
         };
         let given = match &value.kind {
             ExprKind::Name(word) => Value::String(word.text.clone()),
-            _ => self.settings_value(value, parameters)?,
+            _ => self.constant(value, parameters)?,
         };
         let refused = || {
             let message = format!("{name} is {meaning}, not {given}");
@@ -58,7 +58,8 @@ impl Session {
         }))
     }
 
-    fn settings_value(&self, value: &Expr, parameters: &Parameters) -> Result<Value> {
+    /// The value of an expression that no row gives a meaning to.
+    pub(super) fn constant(&self, value: &Expr, parameters: &Parameters) -> Result<Value> {
         let engine = self.database.instance().engine().clone();
         engine.value(value, self.reader(), parameters, &self.run_options())
     }
