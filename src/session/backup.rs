@@ -12,9 +12,15 @@ use crate::query::ast::{Expr, Statement};
 
 impl Session {
     /// Backs the database up; a cancelled backup leaves what stood in the directory before.
-    pub(super) fn backup(&mut self, path: &Expr, statement: &Statement, parameters: &Parameters) -> Result<Outcome> {
+    pub(super) fn backup(
+        &mut self,
+        path: &Expr,
+        statement: &Statement,
+        parameters: &Parameters,
+    ) -> Result<Outcome> {
         if self.in_transaction() {
-            let message = "a backup has what is committed, and not what this transaction has changed; end it first";
+            let message =
+                "a backup has what is committed, and not what this transaction has changed; end it first";
             return Err(state_error(statement, message).into());
         }
         let Value::String(directory) = self.constant(path, parameters)? else {
