@@ -82,8 +82,7 @@ fn posting_at_its_smallest_is_what_was_posted() {
 
 #[test]
 fn ceiling_at_its_smallest_states_limits_and_verified_rates() {
-    let report = report("ceiling", "tiny", 1);
-    let ceiling = &report["ceiling"];
+    let ceiling = report("ceiling", "tiny", 1);
     assert_eq!(ceiling["verified"], true, "{ceiling:#}");
     let limits = ceiling["limits"].as_array().unwrap();
     assert!(limits.len() >= 9 && limits.iter().all(|limit| limit["rate"].as_f64().unwrap() > 0.0));

@@ -50,6 +50,16 @@ impl Machine {
                 .to_owned(),
         }
     }
+
+    /// For reports as JSON.
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::json!({
+            "processor": self.processor,
+            "cores": self.cores,
+            "memory_bytes": self.memory,
+            "system": self.system,
+        })
+    }
 }
 
 /// The number after `label` in a file of the form `Label:   123 kB`, in bytes.

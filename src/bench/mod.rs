@@ -3,6 +3,7 @@
 
 mod ceiling;
 mod debian;
+mod experiment;
 mod machine;
 mod measure;
 mod oo1;

@@ -1,14 +1,11 @@
 //! The report: a table for people, JSON for programs.
 
 use std::fmt::Write;
-use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::ceiling::Ceiling;
 use super::machine::{self, Machine};
 use super::measure::{Kind, Measurement};
-use crate::error::{Error, Result};
 
 /// Figures of other systems and other days, shown as history. They are no measure of ours: other machines, other
 /// data.
@@ -60,8 +57,6 @@ pub struct Report {
     pub durability: &'static str,
     /// The circuits, in the order they ran.
     pub circuits: Vec<CircuitReport>,
-    /// The ceiling, if it was asked for.
-    pub ceiling: Option<Ceiling>,
 }
 
 /// A rate of things and of bytes.
@@ -114,7 +109,6 @@ impl Report {
         self.circuits
             .iter()
             .flat_map(|circuit| &circuit.differences)
-            .chain(self.ceiling.iter().flat_map(|ceiling| &ceiling.differences))
             .map(String::as_str)
     }
 
@@ -128,10 +122,6 @@ impl Report {
         for circuit in &self.circuits {
             text.push('\n');
             circuit.table(&mut text);
-        }
-        if let Some(ceiling) = &self.ceiling {
-            text.push('\n');
-            text.push_str(&ceiling.table());
         }
         text.push_str("\nhistory (other systems, machines and data; no measure of the figures above)\n");
         for (kind, source, figures) in HISTORY {
@@ -148,32 +138,16 @@ impl Report {
             "olivine": env!("CARGO_PKG_VERSION"),
             "seed": self.seed,
             "durability": self.durability,
-            "machine": {
-                "processor": machine.processor,
-                "cores": machine.cores,
-                "memory_bytes": machine.memory,
-                "system": machine.system,
-            },
+            "machine": machine.json(),
             "cold": COLD,
             "hot": HOT,
             "peak_resident_bytes": memory.peak_resident,
             "circuits": self.circuits.iter().map(CircuitReport::json).collect::<Vec<_>>(),
-            "ceiling": self.ceiling.as_ref().map(Ceiling::json),
             "history": HISTORY
                 .iter()
                 .map(|(kind, source, figures)| json!({"kind": kind, "source": source, "figures": figures}))
                 .collect::<Vec<_>>(),
         })
-    }
-
-    /// Writes the JSON to a file.
-    ///
-    /// # Errors
-    /// [`Error::Io`] that names the file.
-    pub fn write_json(&self, file: &Path) -> Result<()> {
-        let text = format!("{:#}\n", self.json());
-        std::fs::write(file, text)
-            .map_err(|error| Error::io(format!("writing the report {}", file.display()), error))
     }
 
     fn head(&self) -> [String; 4] {
@@ -413,7 +387,6 @@ mod tests {
             runs: 5,
         };
         Report {
-            ceiling: None,
             seed: 1,
             durability: "sync",
             circuits: vec![CircuitReport {

@@ -4,14 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
-use super::ceiling::{self, Extent};
 use super::debian::{self, Debian, Graph};
+use super::experiment::{Experiment, Settings, durability_name};
 use super::measure::{Circuit, INTERRUPTED, Measured, Progress, measure};
 use super::oo1::{self, Oo1};
 use super::oo7::{Oo7, Scale};
-use super::posting::{self, Posting};
 use super::report::{CircuitReport, Report};
 use super::store::Store;
+use serde_json::Value;
+
 use crate::Durability;
 use crate::error::{Error, Result};
 
@@ -41,78 +42,64 @@ pub struct Arguments {
 /// [`Error::Argument`] for an unknown circuit, scale or durability; [`Error::Other`] naming what differs from the
 /// models, after the report was written; [`Error::Cancelled`] if interrupted; and whatever the database answers.
 pub fn run(arguments: Arguments) -> Result<()> {
-    if arguments.circuit.as_deref() == Some("posting") {
-        return post(&arguments);
-    }
-    if arguments.gigabytes.is_some() {
+    let experiment = arguments.circuit.as_deref().and_then(Experiment::named);
+    if arguments.gigabytes.is_some() && !experiment.is_some_and(|one| one.takes_gigabytes) {
         return Err(refused("gigabytes of work belong to the circuit posting"));
     }
-    let plan = Plan::of(&arguments)?;
     // Fails only where something else took the signal first; then that decides what an interrupt does.
     let _ = ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed));
-    let report = {
-        let directory = Directory::of(arguments.directory.as_deref())?;
-        let progress = Progress::new();
-        plan.run(&directory.path, &progress)?
+    let printed = match experiment {
+        Some(experiment) => run_experiment(&experiment, &arguments)?,
+        None => run_suite(&Plan::of(&arguments)?, &arguments)?,
     };
-    print!("{}", report.table());
+    print!("{}", printed.table);
     if let Some(file) = &arguments.json {
-        report.write_json(file)?;
-    }
-    let differences: Vec<&str> = report.differences().collect();
-    if differences.is_empty() {
-        Ok(())
-    } else {
-        Err(Error::other(format!(
-            "the benchmark's data is wrong: {}",
-            differences.join("; ")
-        )))
-    }
-}
-
-/// Runs the posting circuit, which has a report of its own.
-fn post(arguments: &Arguments) -> Result<()> {
-    let posting = match (arguments.scale.as_deref(), arguments.gigabytes) {
-        (Some("tiny"), None) => Posting::tiny(),
-        (Some(_), _) => {
-            return Err(refused(
-                "posting has the scale tiny; otherwise give the gigabytes of work",
-            ));
-        }
-        (None, gigabytes) => {
-            let gigabytes = gigabytes.unwrap_or(4.0);
-            if !(0.01..=100_000.0).contains(&gigabytes) {
-                return Err(refused("posting takes 0.01 to 100000 gigabytes of work"));
-            }
-            Posting::gigabytes(gigabytes)
-        }
-    };
-    let durability = durability_of(arguments)?;
-    let seed = arguments.seed.unwrap_or(1);
-    // As for the other circuits.
-    let _ = ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed));
-    let report = {
-        let directory = Directory::of(arguments.directory.as_deref())?;
-        posting::run(posting, seed, durability, &directory.path, &Progress::new())?
-    };
-    print!("{}", report.table());
-    if let Some(file) = &arguments.json {
-        let name = if durability == Durability::Buffer {
-            "buffer"
-        } else {
-            "sync"
-        };
-        let text = format!("{:#}\n", report.json(seed, name));
-        let written = std::fs::write(file, text);
+        let written = std::fs::write(file, format!("{:#}\n", printed.json));
         written.map_err(|error| Error::io(format!("writing {}", file.display()), error))?;
     }
-    match report.differences() {
+    match printed.differences.as_slice() {
         [] => Ok(()),
         differences => Err(Error::other(format!(
             "the benchmark's data is wrong: {}",
             differences.join("; ")
         ))),
     }
+}
+
+/// A report, as it goes out.
+struct Printed {
+    table: String,
+    json: Value,
+    differences: Vec<String>,
+}
+
+fn run_experiment(experiment: &Experiment, arguments: &Arguments) -> Result<Printed> {
+    let durability = durability_of(arguments)?;
+    let directory = Directory::of(arguments.directory.as_deref())?;
+    let settings = Settings {
+        scale: arguments.scale.as_deref(),
+        gigabytes: arguments.gigabytes,
+        seed: arguments.seed.unwrap_or(1),
+        durability,
+        directory: &directory.path,
+        progress: &Progress::new(),
+    };
+    let findings = (experiment.run)(&settings)?;
+    Ok(Printed {
+        table: findings.table(),
+        json: experiment.json(&*findings, &settings),
+        differences: findings.differences().to_vec(),
+    })
+}
+
+fn run_suite(plan: &Plan, arguments: &Arguments) -> Result<Printed> {
+    let directory = Directory::of(arguments.directory.as_deref())?;
+    let report = plan.run(&directory.path, &Progress::new())?;
+    Ok(Printed {
+        table: report.table(),
+        json: report.json(),
+        differences: report.differences().map(str::to_owned).collect(),
+    })
 }
 
 fn durability_of(arguments: &Arguments) -> Result<Durability> {
@@ -128,8 +115,6 @@ fn durability_of(arguments: &Arguments) -> Result<Durability> {
 /// The arguments, checked.
 struct Plan {
     circuits: Vec<Planned>,
-    /// The ceiling, which measures both durabilities.
-    ceiling: Option<Extent>,
     seed: u32,
     durability: Durability,
 }
@@ -149,23 +134,19 @@ impl Plan {
             (Some("oo7"), scale) => vec![Planned::oo7(scale)?],
             (Some("oo1"), scale) => vec![Planned::oo1(scale)?],
             (Some("debian"), scale) => vec![Planned::debian(scale)?],
-            (Some("ceiling"), _) => Vec::new(),
             (None, Some(_)) => return Err(refused("a scale belongs to a circuit: name one (oo7 or oo1)")),
             (Some(other), _) => {
+                let experiments: Vec<&str> = Experiment::names().collect();
                 let text = format!(
-                    "there is no circuit `{other}`; the circuits are oo7, oo1 and debian, posting and ceiling"
+                    "there is no circuit `{other}`; the circuits are oo7, oo1 and debian, and {}",
+                    experiments.join(", ")
                 );
                 return Err(Error::Argument(text));
             }
         };
         let durability = durability_of(arguments)?;
-        let ceiling = match arguments.circuit.as_deref() {
-            Some("ceiling") => Some(Extent::parse(scale)?),
-            _ => None,
-        };
         Ok(Plan {
             circuits,
-            ceiling,
             seed: arguments.seed.unwrap_or(1),
             durability,
         })
@@ -176,17 +157,9 @@ impl Plan {
         for circuit in &self.circuits {
             circuits.push(self.one(circuit, directory, progress)?);
         }
-        let ceiling = match self.ceiling {
-            Some(extent) => Some(ceiling::run(directory, extent, self.seed, progress)?),
-            None => None,
-        };
         Ok(Report {
-            ceiling,
             seed: self.seed,
-            durability: match self.durability {
-                Durability::Buffer => "buffer",
-                _ => "sync",
-            },
+            durability: durability_name(self.durability),
             circuits,
         })
     }

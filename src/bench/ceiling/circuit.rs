@@ -1,13 +1,11 @@
 //! One run: the machine's limits first, then the engine at each budget, buffered and durable.
 
-use std::path::Path;
-
 use super::engine::{Engine, measure};
 use super::limits::{Limits, bare_limits};
 use super::report::{Ceiling, Rate};
 use crate::Durability;
-use crate::bench::measure::Progress;
-use crate::error::{Error, Result};
+use crate::bench::experiment::{Findings, Settings, no_scale};
+use crate::error::Result;
 
 /// How much is done.
 #[derive(Debug, Clone, Copy)]
@@ -32,14 +30,12 @@ impl Extent {
     /// The extent of a scale.
     ///
     /// # Errors
-    /// [`Error::Argument`] for an unknown one.
+    /// [`Error::Argument`](crate::Error::Argument) for an unknown one.
     pub fn parse(scale: Option<&str>) -> Result<Extent> {
         match scale.unwrap_or(FULL.name) {
             "full" => Ok(FULL),
             "tiny" => Ok(TINY),
-            other => Err(Error::Argument(format!(
-                "there is no ceiling scale `{other}`; the scales are tiny and full"
-            ))),
+            other => Err(no_scale("ceiling", other, "the scales are tiny and full")),
         }
     }
 }
@@ -64,8 +60,10 @@ const TINY: Extent = Extent {
     syncs: 4,
 };
 
-/// Runs the circuit in `directory`.
-pub fn run(directory: &Path, extent: Extent, seed: u32, progress: &Progress) -> Result<Ceiling> {
+/// Runs the circuit.
+pub fn run(settings: &Settings<'_>) -> Result<Box<dyn Findings>> {
+    let extent = Extent::parse(settings.scale)?;
+    let (directory, seed, progress) = (settings.directory, settings.seed, settings.progress);
     progress.now("ceiling: limits of this machine")?;
     let limits = bare_limits(directory, extent, seed)?;
     let mut ceiling = Ceiling::new(extent.name, &limits);
@@ -100,7 +98,7 @@ pub fn run(directory: &Path, extent: Extent, seed: u32, progress: &Progress) -> 
             );
         }
     }
-    Ok(ceiling)
+    Ok(Box::new(ceiling))
 }
 
 /// What a bare file does of the same: appends of one commit's bytes, or groups of them with a sync.

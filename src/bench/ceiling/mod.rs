@@ -5,5 +5,4 @@ mod engine;
 mod limits;
 mod report;
 
-pub use circuit::{Extent, run};
-pub use report::Ceiling;
+pub use circuit::run;

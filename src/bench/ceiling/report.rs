@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::limits::Limits;
+use crate::bench::experiment::Findings;
 
 /// The limits of the machine, and the engine's rates beside them.
 #[derive(Debug)]
@@ -72,9 +73,10 @@ impl Ceiling {
             differences: Vec::new(),
         }
     }
+}
 
-    /// As a table.
-    pub fn table(&self) -> String {
+impl Findings for Ceiling {
+    fn table(&self) -> String {
         let mut lines = vec![
             format!("ceiling, scale {}: limits of this machine", self.scale),
             String::new(),
@@ -106,8 +108,7 @@ impl Ceiling {
         lines.join("\n")
     }
 
-    /// As JSON.
-    pub fn json(&self) -> Value {
+    fn json(&self) -> Value {
         let limits = self
             .limits
             .iter()
@@ -124,9 +125,12 @@ impl Ceiling {
         });
         json!({
             "scale": self.scale,
-            "verified": self.differences.is_empty(),
             "limits": limits.collect::<Vec<_>>(),
             "rates": rates.collect::<Vec<_>>(),
         })
+    }
+
+    fn differences(&self) -> &[String] {
+        &self.differences
     }
 }

@@ -5,17 +5,16 @@
 //! account has a fixed size. Work is the bytes of all objects that requests read and wrote, as they are stored.
 
 use std::hint::black_box;
-use std::path::Path;
 use std::time::Instant;
 
 use super::classes::{Account, Entry, LATEST};
 use super::report::{PostingReport, Tenth};
+use crate::Ref;
+use crate::bench::experiment::{Findings, Settings};
 use crate::bench::machine::memory;
-use crate::bench::measure::Progress;
 use crate::bench::random::Random;
 use crate::bench::store::Store;
-use crate::error::Result;
-use crate::{Durability, Ref};
+use crate::error::{Error, Result};
 
 /// Records that one request posts.
 const RECORDS: u32 = 100;
@@ -25,28 +24,28 @@ const ENTRY_BYTES: u64 = 200;
 
 /// How much is posted.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Posting {
+struct Posting {
     /// Bytes of work.
-    pub work: u64,
+    work: u64,
     /// Accounts.
-    pub accounts: u32,
+    accounts: u32,
 }
 
 impl Posting {
-    /// So many gigabytes of work on a hundred thousand accounts.
-    pub fn gigabytes(gigabytes: f64) -> Posting {
-        Posting {
-            // Checked where it is parsed: positive, and below a million.
-            work: (gigabytes * 1e9) as u64,
-            accounts: 100_000,
-        }
-    }
-
-    /// The smallest, for tests.
-    pub fn tiny() -> Posting {
-        Posting {
-            work: 20_000_000,
-            accounts: 500,
+    /// What was asked: the scale tiny, or gigabytes of work (4 if none are given) on a hundred thousand accounts.
+    fn asked(settings: &Settings<'_>) -> Result<Posting> {
+        let refused = |why: &str| Err(Error::Argument(why.to_owned()));
+        match (settings.scale, settings.gigabytes.unwrap_or(4.0)) {
+            (Some("tiny"), _) if settings.gigabytes.is_none() => Ok(Posting {
+                work: 20_000_000,
+                accounts: 500,
+            }),
+            (Some(_), _) => refused("posting has the scale tiny; otherwise give the gigabytes of work"),
+            (None, gigabytes) if (0.01..=100_000.0).contains(&gigabytes) => Ok(Posting {
+                work: (gigabytes * 1e9) as u64,
+                accounts: 100_000,
+            }),
+            (None, _) => refused("posting takes 0.01 to 100000 gigabytes of work"),
         }
     }
 }
@@ -59,20 +58,15 @@ struct Expected {
 }
 
 /// Posts, measures, and verifies every account and entry afterwards.
-pub fn run(
-    posting: Posting,
-    seed: u32,
-    durability: Durability,
-    directory: &Path,
-    progress: &Progress,
-) -> Result<PostingReport> {
-    let mut store = Store::create(directory.join("posting.olv"), durability)?;
+pub fn run(settings: &Settings<'_>) -> Result<Box<dyn Findings>> {
+    let posting = Posting::asked(settings)?;
+    let mut store = Store::create(settings.directory.join("posting.olv"), settings.durability)?;
     let database = store.database()?.clone();
     database.define_all::<(Account, Entry)>()?;
     let mut poster = Poster {
         accounts: create_accounts(&store, posting.accounts)?,
         expected: vec![Expected::default(); posting.accounts as usize],
-        random: Random::new(seed),
+        random: Random::new(settings.seed),
         posted: 0,
     };
     let mut report = PostingReport::new(posting.work, posting.accounts, RECORDS);
@@ -89,7 +83,7 @@ pub fn run(
             report.peak_anonymous = report.peak_anonymous.max(memory().anonymous);
             if requests.is_multiple_of(16) {
                 let percent = report.work * 100 / posting.work.max(1);
-                progress.now(format!("posting {percent} %"))?;
+                settings.progress.now(format!("posting {percent} %"))?;
             }
         }
         report.tenths.push(Tenth {
@@ -107,7 +101,7 @@ pub fn run(
     report.disk = store.disk();
     poster.verify(&store, &mut report)?;
     store.close()?;
-    Ok(report)
+    Ok(Box::new(report))
 }
 
 fn create_accounts(store: &Store, count: u32) -> Result<Vec<Ref<Account>>> {

@@ -4,4 +4,4 @@ mod circuit;
 mod classes;
 mod report;
 
-pub use circuit::{Posting, run};
+pub use circuit::run;

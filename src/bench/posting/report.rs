@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::bench::machine::Machine;
+use crate::bench::experiment::Findings;
 
 /// One tenth of the work.
 #[derive(Debug, Clone, Copy, Default)]
@@ -56,11 +56,6 @@ impl PostingReport {
         }
     }
 
-    /// What differs from the model.
-    pub fn differences(&self) -> &[String] {
-        &self.differences
-    }
-
     /// Objects a second in the last tenth, by those in the first.
     pub fn steadiness(&self) -> f64 {
         let rate = |tenth: &Tenth| tenth.objects as f64 / tenth.seconds.max(1e-9);
@@ -72,9 +67,10 @@ impl PostingReport {
     pub fn expansion(&self) -> f64 {
         self.disk as f64 / (self.live as f64).max(1.0)
     }
+}
 
-    /// The report as a table.
-    pub fn table(&self) -> String {
+impl Findings for PostingReport {
+    fn table(&self) -> String {
         let mut text = format!(
             "posting: {:.2} GB of work, {} accounts, {} records a request; grows by one entry a record\n\n\
              tenth   requests/s   objects/s      KB/s   anonymous MB\n",
@@ -112,9 +108,7 @@ impl PostingReport {
         text
     }
 
-    /// The report for programs.
-    pub fn json(&self, seed: u32, durability: &str) -> Value {
-        let machine = Machine::this();
+    fn json(&self) -> Value {
         let tenths = self.tenths.iter().map(|tenth| {
             json!({
                 "seconds": tenth.seconds,
@@ -125,14 +119,6 @@ impl PostingReport {
             })
         });
         json!({
-            "circuit": "posting",
-            "version": env!("CARGO_PKG_VERSION"),
-            "seed": seed,
-            "durability": durability,
-            "processor": machine.processor,
-            "cores": machine.cores,
-            "memory": machine.memory,
-            "system": machine.system,
             "work": self.work,
             "accounts": self.accounts,
             "records_per_request": self.records,
@@ -144,8 +130,10 @@ impl PostingReport {
             "expansion": self.expansion(),
             "peak_anonymous": self.peak_anonymous,
             "peak_resident": self.peak_resident,
-            "verified": self.differences.is_empty(),
-            "differences": self.differences,
         })
+    }
+
+    fn differences(&self) -> &[String] {
+        &self.differences
     }
 }
