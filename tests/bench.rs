@@ -96,6 +96,29 @@ fn ceiling_at_its_smallest_states_limits_and_verified_rates() {
 }
 
 #[test]
+fn search_at_its_smallest_walks_both_curves_and_verifies_every_answer() {
+    let report = report("search", "tiny", 1);
+    assert_eq!(report["verified"], true, "{report:#}");
+    let curves = report["curves"].as_array().unwrap();
+    let writers: Vec<_> = curves
+        .iter()
+        .map(|curve| curve["writer"].as_bool().unwrap())
+        .collect();
+    assert_eq!(writers, [false, true]);
+    for curve in curves {
+        let steps = curve["steps"].as_array().unwrap();
+        let threads: Vec<_> = steps
+            .iter()
+            .map(|step| step["threads"].as_u64().unwrap())
+            .collect();
+        assert!(
+            threads.len() >= 1 + 3 + 2 && threads.ends_with(&[20, 40]),
+            "{threads:?}"
+        );
+    }
+}
+
+#[test]
 fn what_does_not_exist_is_refused_with_what_does() {
     let refused = |circuit: Option<&str>, scale: Option<&str>, durability: Option<&str>| {
         let arguments = Arguments {

@@ -9,6 +9,7 @@ use super::ceiling;
 use super::machine::Machine;
 use super::measure::Progress;
 use super::posting;
+use super::search;
 use crate::Durability;
 use crate::error::{Error, Result};
 
@@ -49,7 +50,7 @@ pub struct Experiment {
     pub run: fn(&Settings<'_>) -> Result<Box<dyn Findings>>,
 }
 
-const EXPERIMENTS: [Experiment; 2] = [
+const EXPERIMENTS: [Experiment; 3] = [
     Experiment {
         name: "posting",
         takes_gigabytes: true,
@@ -59,6 +60,11 @@ const EXPERIMENTS: [Experiment; 2] = [
         name: "ceiling",
         takes_gigabytes: false,
         run: ceiling::run,
+    },
+    Experiment {
+        name: "search",
+        takes_gigabytes: false,
+        run: search::run,
     },
 ];
 

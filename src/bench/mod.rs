@@ -12,6 +12,7 @@ mod posting;
 mod random;
 mod report;
 mod run;
+mod search;
 mod store;
 
 pub use run::{Arguments, run};

@@ -81,10 +81,10 @@ enum FormatName {
 #[cfg(feature = "bench")]
 #[derive(Debug, Args)]
 struct BenchArguments {
-    /// oo7, oo1 or debian, all three where none is named; or posting or ceiling.
+    /// oo7, oo1 or debian, all three where none is named; or posting, ceiling or search.
     circuit: Option<String>,
-    /// The scale: for oo7 tiny, small-3, small-6, small-9, medium-3, medium-6, medium-9 or large-3; for oo1 small or large; for debian and
-    /// ceiling tiny or full.
+    /// The scale: for oo7 tiny, small-3, small-6, small-9, medium-3, medium-6, medium-9 or large-3; for oo1 small or large; for debian,
+    /// ceiling and search tiny or full.
     #[arg(long)]
     scale: Option<String>,
     /// The seed of the generated data.
