@@ -1,6 +1,6 @@
 //! The curve: 1, 2, 3 and more threads until three steps in a row gain nothing, then a hundred and a thousand.
 //!
-//! Each step is the median of its rounds. It is walked twice: without a writer, and while one thread commits updates of
+//! Each step is the median of its rounds. The curve is walked for both cases: without a writer, and while one thread commits updates of
 //! the searched attribute.
 
 use std::time::Duration;
@@ -91,33 +91,45 @@ fn load(store: &Store, count: u32) -> Result<Vec<Ref<Entry>>> {
     Ok(entries)
 }
 
+/// Climbs once, then walks the same steps again, round by round: what else the machine does meets all steps alike.
 fn walk(search: &Search<'_>, extent: Extent, writer: bool, settings: &Settings<'_>) -> Result<Curve> {
-    let mut curve = Curve::new(writer);
-    let measure = |threads: usize| -> Result<Step> {
+    let measure = |threads: usize| {
         let beside = if writer { " beside a writer" } else { "" };
         settings
             .progress
             .now(format!("search: {threads} threads{beside}"))?;
-        let rounds = (0..extent.rounds).map(|_| search.round(threads, writer));
-        Ok(median(threads, rounds.collect::<Result<Vec<_>>>()?))
+        search.round(threads, writer)
     };
-    let mut idle = 0;
+    let mut steps = climb(&measure)?;
+    for threads in extent.crowds {
+        steps.push((threads, vec![measure(threads)?]));
+    }
+    for _ in 1..extent.rounds {
+        for (threads, rounds) in &mut steps {
+            rounds.push(measure(*threads)?);
+        }
+    }
+    let steps = steps.into_iter().map(|(threads, rounds)| median(threads, rounds));
+    Ok(Curve {
+        writer,
+        steps: steps.collect(),
+    })
+}
+
+/// One thread more a step, until three steps in a row gain nothing.
+fn climb(measure: &impl Fn(usize) -> Result<Round>) -> Result<Vec<(usize, Vec<Round>)>> {
+    let mut steps = Vec::new();
+    let (mut peak, mut idle) = (0.0, 0);
     for threads in 1..=MOST_STEPS {
-        let step = measure(threads)?;
-        idle = if step.searches > curve.peak().searches {
-            0
-        } else {
-            idle + 1
-        };
-        curve.steps.push(step);
+        let round = measure(threads)?;
+        idle = if round.searches > peak { 0 } else { idle + 1 };
+        peak = round.searches.max(peak);
+        steps.push((threads, vec![round]));
         if idle == PATIENCE {
             break;
         }
     }
-    for threads in extent.crowds {
-        curve.steps.push(measure(threads)?);
-    }
-    Ok(curve)
+    Ok(steps)
 }
 
 fn median(threads: usize, mut rounds: Vec<Round>) -> Step {

@@ -25,14 +25,6 @@ pub struct Curve {
 }
 
 impl Curve {
-    /// A curve without steps.
-    pub fn new(writer: bool) -> Curve {
-        Curve {
-            writer,
-            steps: Vec::new(),
-        }
-    }
-
     /// The best step; nothing where there is none.
     pub fn peak(&self) -> Step {
         let better = |best: Step, step: &Step| match step.searches > best.searches {
