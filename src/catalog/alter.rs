@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use super::define::SchemaChange;
 use super::definition::{AttributeDefinition, check_name};
-use super::schema::{Attribute, Catalog, Class, Component, Index};
+use super::schema::{Attribute, Catalog, Class, Component, Index, Method};
 use super::stored::{ClassVersion, StoredClass, StoredIndex, StoredSlot};
 use crate::error::{Error, Result};
 use crate::object::{ClassId, Type, Value};
@@ -26,6 +26,10 @@ use crate::object::{ClassId, Type, Value};
 pub enum Alteration {
     /// Adds an attribute; existing objects take its default.
     Add(AttributeDefinition),
+    /// Adds a method, or gives the class's own method of that name another body, parameters or result.
+    AddMethod(Method),
+    /// Drops a method that the class declares itself; one it inherits under that name is called from then on.
+    DropMethod(Arc<str>),
     /// Drops an attribute. Its values are gone for readers of the new version.
     Drop(Arc<str>),
     /// Renames an attribute. Its former names go on finding it.
@@ -206,6 +210,7 @@ impl Catalog {
                     member.name
                 )));
             }
+            self.refuse_method(member, to)?;
         }
         let change = format!("attribute {}.{from} renamed to {to}", class.name);
         let mut changes = self.edit_slots(class, &from, &change, &|stored, slot| {
@@ -276,6 +281,80 @@ impl Catalog {
                 slot.not_null = false;
             }
         })
+    }
+
+    /// The writes that give a class a method, in the place of its own method of that name if there is one.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] where an attribute has the name.
+    pub fn add_method(&self, class: &Class, method: &Method) -> Result<Vec<SchemaChange>> {
+        check_name("method", &method.name)?;
+        for id in &class.family {
+            let member = self.class_by_id(*id)?;
+            if member.attribute(&method.name).is_some() {
+                let message = format!("{} has an attribute {}", member.name, method.name);
+                return Err(Error::Schema(message));
+            }
+            let own = member.own_method(&method.name);
+            if *id != class.id && own.is_some_and(|own| !own.is_called_like(method)) {
+                let message = format!(
+                    "{} declares {} with other parameters or another result, which must be the same",
+                    member.name, method.name
+                );
+                return Err(Error::Schema(message));
+            }
+        }
+        let above = class.superclass.and_then(|id| self.classes.get(&id));
+        if let Some((owner, inherited)) = above.and_then(|above| self.method(above, &method.name))
+            && !inherited.is_called_like(method)
+        {
+            let message = format!(
+                "{}.{} is inherited from {} with other parameters or another result, which must be the same",
+                class.name, method.name, owner.name
+            );
+            return Err(Error::Schema(message));
+        }
+        let change = format!("method {}.{} added", class.name, method.name);
+        let edited = Self::edit(class, &change, |stored| {
+            stored.methods.retain(|own| own.name != method.name);
+            stored.methods.push(method.clone());
+            Ok(())
+        })?;
+        Ok(edited.into_iter().collect())
+    }
+
+    /// Refuses a name for an attribute that a method of the class has.
+    pub(super) fn refuse_method(&self, class: &Class, name: &str) -> Result<()> {
+        match self.method(class, name) {
+            None => Ok(()),
+            Some((owner, _)) => Err(Error::Schema(format!(
+                "{} has a method {name} already; drop it first: alter class {} drop method {name}",
+                class.name, owner.name
+            ))),
+        }
+    }
+
+    /// The writes that drop a method from the class that declares it.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] where the class declares none of that name.
+    pub fn drop_method(&self, class: &Class, name: &str) -> Result<Vec<SchemaChange>> {
+        if class.own_method(name).is_none() {
+            let message = match self.method(class, name) {
+                Some((owner, _)) => format!(
+                    "{}.{name} is declared in {}: drop it there",
+                    class.name, owner.name
+                ),
+                None => format!("{} has no method {name}", class.name),
+            };
+            return Err(Error::Schema(message));
+        }
+        let change = format!("method {}.{name} dropped", class.name);
+        let edited = Self::edit(class, &change, |stored| {
+            stored.methods.retain(|own| *own.name != *name);
+            Ok(())
+        })?;
+        Ok(edited.into_iter().collect())
     }
 
     /// The writes that rename a class, everywhere its name stands in a type.

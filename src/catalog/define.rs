@@ -104,6 +104,7 @@ impl Catalog {
                     let message = format!("{} has an attribute {} already", member.name, attribute.name);
                     return Err(Error::Schema(message));
                 }
+                self.refuse_method(member, &attribute.name)?;
                 let mut slot = own_slot(&class.name, attribute)?;
                 if slot.not_null && slot.default == Value::Nil {
                     let message = format!(

@@ -149,6 +149,17 @@ pub struct Method {
     pub text: Arc<str>,
 }
 
+impl Method {
+    /// Whether calls of one are calls of the other: the parameters are of the same types, and so is the result.
+    pub fn is_called_like(&self, other: &Method) -> bool {
+        let types = |method: &Method| -> Vec<Type> {
+            let parameters = method.parameters.iter();
+            parameters.map(|parameter| parameter.r#type.clone()).collect()
+        };
+        types(self) == types(other) && self.result == other.result
+    }
+}
+
 /// A parameter of a named query or method.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameter {

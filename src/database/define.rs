@@ -87,6 +87,40 @@ impl Definition {
         Ok(self)
     }
 
+    /// Gives the class a method in OQL, or its own method of that name another body: an expression over the object, whose
+    /// attributes it sees by name, for queries to call and for subclasses to declare anew. Nothing is written if the class
+    /// has the method just so.
+    ///
+    /// ```
+    /// # use olivine::Database;
+    /// # use serde::{Deserialize, Serialize};
+    /// #[derive(Serialize, Deserialize)]
+    /// struct Person { first: String, last: String }
+    ///
+    /// let db = Database::in_memory()?;
+    /// db.define::<Person>()?.method("full_name(): string as first || ' ' || last")?;
+    /// db.transact(|tx| tx.insert(&Person { first: "Stanisław".into(), last: "Lem".into() }))?;
+    /// let names: Vec<String> = db.snapshot().query("select p.full_name() from Person p", ())?.decode().collect::<Result<_, _>>()?;
+    /// assert_eq!(names, ["Stanisław Lem"]);
+    /// # Ok::<(), olivine::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Query`](crate::Error::Query) where the text is wrong, [`Error::Schema`](crate::Error::Schema) where an
+    /// attribute has the name, or a class above or below has the method with other parameters or another result.
+    pub fn method(self, text: &str) -> Result<Self> {
+        let method = crate::query::parse_method(text)?.kept();
+        let change = Alteration::AddMethod(method.clone());
+        self.database.transact(|tx| {
+            let class = tx.overlay().catalog().user_class(self.shape.name)?.clone();
+            match class.own_method(&method.name) == Some(&method) {
+                true => Ok(()),
+                false => tx.alter_class(self.shape.name, &change).map(drop),
+            }
+        })?;
+        Ok(self)
+    }
+
     /// Adds an index on an attribute or a path (`"author.name"`), unless the class has it already.
     ///
     /// # Errors

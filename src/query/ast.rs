@@ -353,6 +353,13 @@ pub enum Members {
 pub enum PathStep {
     /// `.attr`
     Attribute(Name),
+    /// `.method(..)`
+    Method {
+        /// The method.
+        name: Name,
+        /// Its arguments.
+        arguments: Vec<Expr>,
+    },
     /// `.<C.attr`
     Reverse {
         /// The class of the sources.

@@ -26,7 +26,9 @@ pub use exec::{ProfileSink, Row, Rows, Statistics as QueryStatistics};
 pub use function::names as function_names;
 pub use nearest::nearest;
 pub use parameters::Parameters;
-pub use parser::{needs_more, parse_literal, parse_query, parse_script, parse_statement};
+pub use parser::{
+    needs_more, parse_expression, parse_literal, parse_method, parse_query, parse_script, parse_statement,
+};
 pub use plan::{Explanation, Measures};
 pub use settings::Settings;
 pub use token::RESERVED;

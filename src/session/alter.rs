@@ -2,9 +2,11 @@
 
 use super::answer::Outcome;
 use super::define::{at, done, unsupported_at};
+use super::definition::check_method_of;
 use crate::catalog::Alteration;
 use crate::error::{Result, Span};
 use crate::query::ast::{ClassChange, Name};
+use crate::read::Reader;
 use crate::transaction::Transaction;
 
 /// Changes a class that exists.
@@ -12,6 +14,10 @@ pub(super) fn alter_class(class: &Name, change: &ClassChange, tx: &mut Transacti
     let Some((alteration, span, sentence)) = alteration(class, change) else {
         return Err(unsupported_at(class.span, "this change of a class").into());
     };
+    if let ClassChange::AddMethod(definition) = change {
+        let catalog = tx.overlay().catalog();
+        check_method_of(catalog, catalog.user_class(&class.text)?, definition)?;
+    }
     let report = tx
         .alter_class(&class.text, &alteration)
         .map_err(|error| at(error, span))?;
@@ -26,6 +32,16 @@ pub(super) fn alter_class(class: &Name, change: &ClassChange, tx: &mut Transacti
 fn alteration(class: &Name, change: &ClassChange) -> Option<(Alteration, Span, String)> {
     Some(match change {
         ClassChange::Add(_) => return None,
+        ClassChange::AddMethod(definition) => (
+            Alteration::AddMethod(definition.kept()),
+            definition.name.span,
+            format!("method {} added to {}", definition.name.text, class.text),
+        ),
+        ClassChange::DropMethod(name) => (
+            Alteration::DropMethod(name.text.clone()),
+            name.span,
+            format!("method {} dropped from {}", name.text, class.text),
+        ),
         ClassChange::Drop(name) => (
             Alteration::Drop(name.text.clone()),
             name.span,

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use super::answer::Outcome;
 use super::define::{at, done};
 use super::runner::Session;
-use crate::catalog::{Catalog, Method, NamedQuery, Parameter};
+use crate::catalog::{Catalog, Class, Method, NamedQuery};
 use crate::error::{Error, QueryError, QueryErrorCode, Result};
-use crate::object::{Type, Value};
+use crate::object::Value;
 use crate::query::ast::{self, Define, MethodDefinition, Name, ParameterDefinition};
 use crate::query::{check_method, check_query, nearest};
 use crate::read::Reader;
@@ -20,7 +20,7 @@ impl Session {
             check_parameters(tx.overlay().catalog(), &define.parameters)?;
             let query = NamedQuery {
                 name: define.name.text.clone(),
-                parameters: parameters(&define.parameters),
+                parameters: define.parameters.iter().map(ParameterDefinition::kept).collect(),
                 text: define.query.to_string().into(),
                 object: None,
             };
@@ -68,13 +68,7 @@ impl Session {
 
 /// The methods a class declares, as the catalog keeps them.
 pub(super) fn methods(definitions: &[MethodDefinition]) -> Vec<Method> {
-    let method = |definition: &MethodDefinition| Method {
-        name: definition.name.text.clone(),
-        parameters: parameters(&definition.parameters),
-        result: definition.result.r#type.clone(),
-        text: definition.body.to_string().into(),
-    };
-    definitions.iter().map(method).collect()
+    definitions.iter().map(MethodDefinition::kept).collect()
 }
 
 /// Checks the methods of classes that have just been created, over the schema they now are part of.
@@ -83,21 +77,26 @@ pub(super) fn check_methods(classes: &[ast::ClassDefinition], tx: &Transaction) 
     for definition in classes {
         let class = catalog.user_class(&definition.name.text)?;
         for method in &definition.methods {
-            check_parameters(catalog, &method.parameters)?;
-            let Some(stored) = class.own_method(&method.name.text) else {
-                continue;
-            };
-            check_override(catalog, class, stored, method)?;
-            check_method(catalog, class, stored, &method.body)?;
+            check_method_of(catalog, class, method)?;
         }
     }
+    Ok(())
+}
+
+/// Checks a method over the schema it is to be part of.
+pub(super) fn check_method_of(catalog: &Catalog, class: &Class, definition: &MethodDefinition) -> Result<()> {
+    check_parameters(catalog, &definition.parameters)?;
+    check_type(catalog, &definition.result)?;
+    let method = definition.kept();
+    check_override(catalog, class, &method, definition)?;
+    check_method(catalog, class, &method, &definition.body)?;
     Ok(())
 }
 
 /// A method declared anew must be called as the one above it.
 fn check_override(
     catalog: &Catalog,
-    class: &crate::catalog::Class,
+    class: &Class,
     method: &Method,
     definition: &MethodDefinition,
 ) -> Result<()> {
@@ -105,11 +104,7 @@ fn check_override(
     let Some((owner, inherited)) = above.and_then(|above| catalog.method(above, &method.name)) else {
         return Ok(());
     };
-    let types = |method: &Method| -> Vec<Type> {
-        let parameters = method.parameters.iter();
-        parameters.map(|parameter| parameter.r#type.clone()).collect()
-    };
-    if types(inherited) == types(method) && inherited.result == method.result {
+    if inherited.is_called_like(method) {
         return Ok(());
     }
     let message = format!(
@@ -117,14 +112,6 @@ fn check_override(
         class.name, method.name, owner.name
     );
     Err(QueryError::new(QueryErrorCode::Definition, definition.name.span, message).into())
-}
-
-fn parameters(definitions: &[ParameterDefinition]) -> Vec<Parameter> {
-    let parameter = |definition: &ParameterDefinition| Parameter {
-        name: definition.name.text.clone(),
-        r#type: definition.r#type.r#type.clone(),
-    };
-    definitions.iter().map(parameter).collect()
 }
 
 fn check_parameters(catalog: &Catalog, definitions: &[ParameterDefinition]) -> Result<()> {

@@ -7,7 +7,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::handle::Transaction;
-use crate::catalog::{Alteration, Attribute, Class, Direction, Index, IndexDefinition};
+use crate::catalog::{Alteration, Attribute, Class, Direction, Index, IndexDefinition, Method};
 use crate::error::{Error, Result};
 use crate::object::codec::{read_slot, rewrite};
 use crate::object::{ClassId, Oid, Record, Type, Value, convert};
@@ -153,6 +153,15 @@ impl Transaction {
                 drop(reader);
                 return self.add_attributes(&class.name, std::slice::from_ref(attribute));
             }
+            Alteration::AddMethod(method) => {
+                drop(reader);
+                let changes = catalog.add_method(class, method)?;
+                return self.atomically(|tx| {
+                    tx.change_schema(changes)?;
+                    tx.check_method(class, method)
+                });
+            }
+            Alteration::DropMethod(name) => catalog.drop_method(class, name)?,
             Alteration::Drop(attribute) => {
                 drop(reader);
                 self.forget_inverse(class, attribute)?;
@@ -190,6 +199,14 @@ impl Transaction {
         };
         drop(reader);
         self.change_schema(changes)
+    }
+
+    /// Checks a method over the schema it is part of: one that calls itself ends nowhere, and is seen only so.
+    fn check_method(&self, class: &Class, method: &Method) -> Result<()> {
+        let body = crate::query::parse_expression(&method.text)?;
+        let catalog = self.overlay().catalog();
+        crate::query::check_method(catalog, catalog.class_by_id(class.id)?, method, &body)?;
+        Ok(())
     }
 
     fn retype(

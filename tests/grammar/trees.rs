@@ -239,7 +239,7 @@ impl Random {
     }
 
     fn path_step(&mut self, depth: usize, first: bool) -> PathStep {
-        match self.below(if first { 4 } else { 6 }) {
+        match self.below(if first { 5 } else { 7 }) {
             0 if depth > 0 => PathStep::Closure {
                 path: self.path(depth - 1),
                 repetitions: self.repetitions(),
@@ -248,8 +248,12 @@ impl Random {
                 class: self.name(),
                 attribute: self.name(),
             },
-            4 => PathStep::Narrow(self.name()),
-            5 => PathStep::Filter(self.boxed(depth.min(1))),
+            2 => PathStep::Method {
+                name: self.name(),
+                arguments: self.any(|r| r.expression(depth.min(1))),
+            },
+            5 => PathStep::Narrow(self.name()),
+            6 => PathStep::Filter(self.boxed(depth.min(1))),
             _ => PathStep::Attribute(self.name()),
         }
     }

@@ -33,6 +33,8 @@ pub enum Operation {
     Dependents,
     /// All packages installed with one.
     Install,
+    /// The same, by one query: a closure over methods.
+    Installable,
     /// For each kind of relation, the packages that state it about the hub, directly or through others: a closure in OQL.
     Closures,
     /// A thousand packages by name.
@@ -133,6 +135,10 @@ impl<'a> Debian<'a> {
                 Some(package) => install(source, *package),
                 None => Ok(Work::default()),
             },
+            Operation::Installable => match self.packages.get(self.installed) {
+                Some(package) => installable(source, *package),
+                None => Ok(Work::default()),
+            },
             Operation::Closures => match self.packages.get(self.hub) {
                 Some(package) => closures(source, *package),
                 None => Ok(Work::default()),
@@ -186,6 +192,7 @@ impl Circuit for Debian<'_> {
             Install,
             Materialize,
             Closures,
+            Installable,
             ByName,
             BySection,
             ByTag,
@@ -204,6 +211,7 @@ impl Circuit for Debian<'_> {
             Operation::Dependents => "dependents",
             Operation::Install => "installation",
             Operation::Closures => "closures by kind",
+            Operation::Installable => "installable set",
             Operation::ByName => "by name",
             Operation::BySection => "by section",
             Operation::ByTag => "by tag",
@@ -237,7 +245,7 @@ impl Circuit for Debian<'_> {
             Operation::Read => counted(self.shuffled.len()),
             Operation::Materialize => counted(graph.packages.len() + graph.relations.len()),
             Operation::Dependents => expected([graph.dependents(self.hub)]),
-            Operation::Install => expected([graph.installed_with(self.installed)]),
+            Operation::Install | Operation::Installable => expected([graph.installed_with(self.installed)]),
             Operation::Closures => expected([graph.closures(self.hub)]),
             Operation::ByName => Expected {
                 count: self
@@ -327,6 +335,22 @@ fn closures<S: Source>(source: &S, hub: Ref<Package>) -> Result<Work> {
     Ok(Work {
         rows,
         queries,
+        ..work(outcome, 0)
+    })
+}
+
+/// What is installed with `start`, by one query.
+fn installable<S: Source>(source: &S, start: Ref<Package>) -> Result<Work> {
+    let text = "select p.name from p in $start.(relations[where it.answers()].chosen()){0,}";
+    let mut outcome = Outcome::default();
+    let rows = ask(source, text, params! { start: start }, |row| {
+        if let Some(name) = row.first().and_then(Value::as_str) {
+            outcome.add(name);
+        }
+    })?;
+    Ok(Work {
+        rows,
+        queries: 1,
         ..work(outcome, 0)
     })
 }

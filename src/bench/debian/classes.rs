@@ -144,7 +144,15 @@ pub struct Wanted {
     pub target: Option<Ref<Package>>,
 }
 
-/// Defines the classes and their indexes.
+/// The package that answers to a relation: the one of that name or, failing that, the first that provides it.
+const CHOSEN: &str = "chosen(): Package as \
+    target ?? (select v.package from Provision v where v.name = this.name order by oid(v.package) limit 1)";
+
+/// Whether a relation is the first of its group of alternatives that a package answers to.
+const ANSWERS: &str = "answers(): bool as kind in ('Pre-Depends', 'Depends') and this.chosen() is not nil and \
+    not exists r in package.relations: r.group = this.group and oid(r) < oid(this) and r.chosen() is not nil";
+
+/// Defines the classes, their indexes and methods.
 pub fn define(database: &Database) -> Result<()> {
     database.define_all::<(Section, Tag, Maintainer, Source, Package, Provision, Relation)>()?;
     database.define::<Section>()?.unique("name")?;
@@ -153,5 +161,6 @@ pub fn define(database: &Database) -> Result<()> {
     database.define::<Source>()?.unique("name")?;
     database.define::<Package>()?.index("name")?;
     database.define::<Provision>()?.index("name")?;
+    database.define::<Relation>()?.method(CHOSEN)?.method(ANSWERS)?;
     Ok(())
 }

@@ -354,8 +354,7 @@ impl Printer {
             } => {
                 self.operand(object, Level::Postfix);
                 self.push(".");
-                self.attribute(name);
-                self.parenthesized(|p| p.list(arguments, Self::expression));
+                self.method_step(name, arguments);
             }
             ExprKind::Reverse {
                 object,
@@ -413,6 +412,11 @@ impl Printer {
         self.push("]");
     }
 
+    fn method_step(&mut self, name: &Name, arguments: &[Expr]) {
+        self.attribute(name);
+        self.parenthesized(|p| p.list(arguments, Self::expression));
+    }
+
     fn reverse(&mut self, class: &Name, attribute: &Name) {
         self.push(".<");
         self.attribute(class);
@@ -423,7 +427,9 @@ impl Printer {
     /// A closure after what it starts from; `first`: it begins a path in brackets instead.
     fn closure(&mut self, path: &[PathStep], repetitions: Repetitions, first: bool) {
         match path {
-            [step @ (PathStep::Attribute(_) | PathStep::Reverse { .. })] => self.path_step(step, first),
+            [step @ (PathStep::Attribute(_) | PathStep::Method { .. } | PathStep::Reverse { .. })] => {
+                self.path_step(step, first);
+            }
             _ => {
                 self.push(if first { "(" } else { ".(" });
                 for (index, step) in path.iter().enumerate() {
@@ -440,6 +446,10 @@ impl Printer {
             PathStep::Attribute(name) => {
                 self.push(if first { "" } else { "." });
                 self.attribute(name);
+            }
+            PathStep::Method { name, arguments } => {
+                self.push(if first { "" } else { "." });
+                self.method_step(name, arguments);
             }
             PathStep::Reverse { class, attribute } => self.reverse(class, attribute),
             PathStep::Narrow(class) => {

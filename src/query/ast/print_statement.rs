@@ -193,7 +193,12 @@ impl Printer {
                 self.push(" add attribute ");
                 self.attribute_definition(attribute);
             }
+            ClassChange::AddMethod(method) => {
+                self.push(" add ");
+                self.method(method);
+            }
             ClassChange::Drop(name) => self.word_and_name(" drop attribute ", name),
+            ClassChange::DropMethod(name) => self.word_and_name(" drop method ", name),
             ClassChange::Rename { from, to } => {
                 self.word_and_name(" rename attribute ", from);
                 self.word_and_name(" to ", to);

@@ -216,8 +216,12 @@ pub struct AlterClass {
 pub enum ClassChange {
     /// `add attribute a: type ...`
     Add(Box<AttributeDefinition>),
+    /// `add method m(..): type as e`
+    AddMethod(Box<MethodDefinition>),
     /// `drop attribute a`
     Drop(Name),
+    /// `drop method m`
+    DropMethod(Name),
     /// `rename attribute a to b`
     Rename {
         /// The attribute.

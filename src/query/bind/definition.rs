@@ -440,6 +440,32 @@ pub fn check_method(
         .map(|_| ())
 }
 
+impl ast::MethodDefinition {
+    /// As the catalog keeps it.
+    pub fn kept(&self) -> Method {
+        Method {
+            name: self.name.text.clone(),
+            parameters: self
+                .parameters
+                .iter()
+                .map(ast::ParameterDefinition::kept)
+                .collect(),
+            result: self.result.r#type.clone(),
+            text: self.body.to_string().into(),
+        }
+    }
+}
+
+impl ast::ParameterDefinition {
+    /// As the catalog keeps it.
+    pub fn kept(&self) -> Parameter {
+        Parameter {
+            name: self.name.text.clone(),
+            r#type: self.r#type.r#type.clone(),
+        }
+    }
+}
+
 /// Whether a catalog has named queries or methods.
 pub fn has_definitions(catalog: &Catalog) -> bool {
     let mut classes = catalog.classes.values();

@@ -336,6 +336,7 @@ impl<'a> Binder<'a> {
         let span = base.span;
         match step {
             ast::PathStep::Attribute(name) => self.attribute_of(base, name, name.span, Lookup::Lenient),
+            ast::PathStep::Method { name, arguments } => self.method_call(base, name, arguments, name.span),
             ast::PathStep::Reverse { class, attribute } => {
                 self.reverse(base, class, attribute, attribute.span)
             }

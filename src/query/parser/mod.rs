@@ -19,6 +19,8 @@ mod transaction;
 mod types;
 
 pub(crate) use primary::SPECIAL_FORMS;
-pub use script::{needs_more, parse_expression, parse_literal, parse_query, parse_script, parse_statement};
+pub use script::{
+    needs_more, parse_expression, parse_literal, parse_method, parse_query, parse_script, parse_statement,
+};
 pub(crate) use statement::opens_statement;
 pub(crate) use types::SCALAR_TYPES;

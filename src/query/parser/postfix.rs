@@ -54,7 +54,7 @@ const STEP: &str =
     "after a dot stands an attribute, a method with its arguments, or a path in brackets that is repeated";
 
 /// ```ebnf
-/// step = "." attribute_name [ arguments | repetitions ]
+/// step = "." attribute_name [ arguments ] [ repetitions ]
 ///      | reverse_step [ repetitions ]
 ///      | "." path repetitions ;
 /// ```
@@ -70,32 +70,30 @@ pub(super) fn step(input: Input<'_>, object: Expr) -> Parsed<'_, ExprKind> {
         return Ok((input, closure(object, path, repetitions)));
     }
     let (input, name) = cut(STEP, attribute_name)(input)?;
-    match input.kind() {
-        TokenKind::OpenParenthesis => {
-            let (input, arguments) = cut(STEP, arguments)(input)?;
-            let object = Box::new(object);
-            Ok((
-                input,
-                ExprKind::Method {
-                    object,
-                    name,
-                    arguments,
-                },
-            ))
+    if !input.is(TokenKind::OpenParenthesis) {
+        if is_repetitions(input) {
+            return repeated_step(input, object, PathStep::Attribute(name));
         }
-        TokenKind::OpenBrace if is_repetitions(input) => {
-            let (input, repetitions) = repetitions(input)?;
-            let path = vec![PathStep::Attribute(name)];
-            Ok((input, closure(object, path, repetitions)))
-        }
-        _ => Ok((
-            input,
-            ExprKind::Attribute {
-                object: Box::new(object),
-                name,
-            },
-        )),
+        let object = Box::new(object);
+        return Ok((input, ExprKind::Attribute { object, name }));
     }
+    let (input, arguments) = cut(STEP, arguments)(input)?;
+    if is_repetitions(input) {
+        return repeated_step(input, object, PathStep::Method { name, arguments });
+    }
+    let object = Box::new(object);
+    let kind = ExprKind::Method {
+        object,
+        name,
+        arguments,
+    };
+    Ok((input, kind))
+}
+
+/// A closure over one step.
+fn repeated_step<'a>(input: Input<'a>, object: Expr, step: PathStep) -> Parsed<'a, ExprKind> {
+    let (input, repetitions) = repetitions(input)?;
+    Ok((input, closure(object, vec![step], repetitions)))
 }
 
 fn reverse<'a>(input: Input<'a>, object: Expr, class: Name, attribute: Name) -> Parsed<'a, ExprKind> {
@@ -110,9 +108,7 @@ fn reverse<'a>(input: Input<'a>, object: Expr, class: Name, attribute: Name) -> 
             },
         ));
     }
-    let (input, repetitions) = repetitions(input)?;
-    let path = vec![PathStep::Reverse { class, attribute }];
-    Ok((input, closure(object, path, repetitions)))
+    repeated_step(input, object, PathStep::Reverse { class, attribute })
 }
 
 fn closure(start: Expr, path: Vec<PathStep>, repetitions: Repetitions) -> ExprKind {
@@ -207,7 +203,7 @@ pub(super) fn filter(input: Input<'_>) -> Parsed<'_, Expr> {
 const PATH: &str = "a path in brackets is written `(attribute.attribute[where p])`";
 
 /// ```ebnf
-/// path = "(" ( attribute_name [ repetitions ] | path_step ) { path_step } ")" ;
+/// path = "(" ( attribute_name [ arguments ] [ repetitions ] | path_step ) { path_step } ")" ;
 /// ```
 pub(super) fn path(input: Input<'_>) -> Parsed<'_, Vec<PathStep>> {
     input.nested(|input| {
@@ -233,7 +229,7 @@ fn first_step(input: Input<'_>) -> Parsed<'_, PathStep> {
 }
 
 /// ```ebnf
-/// path_step = "." attribute_name [ repetitions ]
+/// path_step = "." attribute_name [ arguments ] [ repetitions ]
 ///           | reverse_step [ repetitions ]
 ///           | [ "." ] path repetitions
 ///           | narrowing | filter ;
@@ -261,7 +257,11 @@ pub(super) fn path_step(input: Input<'_>) -> Parsed<'_, PathStep> {
 
 fn attribute_step(input: Input<'_>) -> Parsed<'_, PathStep> {
     let (input, name) = attribute_name(input)?;
-    repeated(input, PathStep::Attribute(name))
+    if !input.is(TokenKind::OpenParenthesis) {
+        return repeated(input, PathStep::Attribute(name));
+    }
+    let (input, arguments) = cut(STEP, arguments)(input)?;
+    repeated(input, PathStep::Method { name, arguments })
 }
 
 fn repeated_path(input: Input<'_>) -> Parsed<'_, PathStep> {

@@ -239,7 +239,8 @@ pub(super) fn alter(input: Input<'_>) -> Parsed<'_, StatementKind> {
 }
 
 /// ```ebnf
-/// class_change = "add" "attribute" attribute | "drop" "attribute" name | "rename" "attribute" name "to" name
+/// class_change = "add" ( "attribute" attribute | method ) | "drop" ( "attribute" | "method" ) name
+///              | "rename" "attribute" name "to" name
 ///              | "retype" "attribute" name ( "to" | ":" ) type_name [ "using" expression ]
 ///              | "move" "attribute" name "to" class_name | "rename" "to" class_name | "extends" class_name ;
 /// ```
@@ -248,10 +249,17 @@ pub(super) fn class_change(input: Input<'_>) -> Parsed<'_, ClassChange> {
         let (input, name) = class_name(input.ahead(2))?;
         return Ok((input, ClassChange::RenameClass(name)));
     }
+    let added = nom::branch::alt((
+        (word("attribute"), attribute).map(|(_, attribute)| ClassChange::Add(Box::new(attribute))),
+        method.map(|method| ClassChange::AddMethod(Box::new(method))),
+    ));
+    let dropped = nom::branch::alt((
+        (word("attribute"), name).map(|(_, name)| ClassChange::Drop(name)),
+        (word("method"), name).map(|(_, name)| ClassChange::DropMethod(name)),
+    ));
     nom::branch::alt((
-        (word("add"), cut(ALTER, (word("attribute"), attribute)))
-            .map(|(_, (_, attribute))| ClassChange::Add(Box::new(attribute))),
-        (word("drop"), cut(ALTER, (word("attribute"), name))).map(|(_, (_, name))| ClassChange::Drop(name)),
+        (word("add"), cut(ALTER, added)).map(|(_, change)| change),
+        (word("drop"), cut(ALTER, dropped)).map(|(_, change)| change),
         (
             word("rename"),
             cut(ALTER, (word("attribute"), name, word("to"), name)),

@@ -4,7 +4,9 @@ use super::failure::query_error;
 use super::input::{Expected, Failure, Input, Parsed, State};
 use super::statement::statement;
 use crate::error::{QueryError, QueryErrorCode, Span};
-use crate::query::ast::{Expr, ExprKind, Query, Statement, StatementKind, Value};
+use crate::query::ast::{
+    AlterClass, ClassChange, Expr, ExprKind, MethodDefinition, Query, Statement, StatementKind, Value,
+};
 use crate::query::roomy::{may_nest, with_room};
 use crate::query::token::{TokenKind, Tokens, tokenize};
 
@@ -100,6 +102,30 @@ pub fn parse_expression(text: &str) -> Result<Expr, QueryError> {
             QueryErrorCode::Syntax,
             statement.span,
             "an expression is expected",
+        )),
+    }
+}
+
+/// Parses a method without the word before it: `full_name(): string as first || ' ' || last`.
+///
+/// # Errors
+/// As [`parse_statement`].
+pub fn parse_method(text: &str) -> Result<MethodDefinition, QueryError> {
+    const BEFORE: &str = "alter class C add method ";
+    let parsed = parse_statement(&format!("{BEFORE}{text}")).map_err(|mut error| {
+        let within = |at: usize| at.saturating_sub(BEFORE.len());
+        error.span = Span::new(within(error.span.start), within(error.span.end));
+        error.locate(text)
+    });
+    match parsed?.kind {
+        StatementKind::AlterClass(AlterClass {
+            change: ClassChange::AddMethod(method),
+            ..
+        }) => Ok(*method),
+        _ => Err(QueryError::new(
+            QueryErrorCode::Syntax,
+            Span::new(0, text.len()),
+            "a method is expected",
         )),
     }
 }
