@@ -20,6 +20,7 @@ mod literal;
 mod print;
 mod print_query;
 mod print_statement;
+mod print_step;
 mod query;
 mod statement;
 mod symbol;
