@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use roaring::RoaringTreemap;
 use rustc_hash::FxHashMap;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -49,7 +50,7 @@ pub struct Transaction {
     /// The innermost last.
     savepoints: Vec<Savepoint>,
     /// References given out for objects to come.
-    reserved: Vec<Oid>,
+    reserved: RoaringTreemap,
     writer: BodyWriter,
     /// Set when the transaction ends, so that rows read from it end too.
     ended: Arc<AtomicBool>,
@@ -68,7 +69,7 @@ impl Transaction {
             opened,
             reads,
             savepoints: Vec::new(),
-            reserved: Vec::new(),
+            reserved: RoaringTreemap::new(),
             writer: BodyWriter::default(),
             ended: Arc::default(),
         }
@@ -413,13 +414,13 @@ impl Transaction {
     pub(super) fn reserve_oid(&mut self, class: ClassId) -> Result<Oid> {
         self.check_user_class(class)?;
         let oid = self.instance.new_oid(class)?;
-        self.reserved.push(oid);
+        self.reserved.insert(oid.to_bits());
         Ok(oid)
     }
 
     /// Whether an identifier was reserved in this transaction.
     pub(super) fn is_reserved(&self, oid: Oid) -> bool {
-        self.reserved.contains(&oid)
+        self.reserved.contains(oid.to_bits())
     }
 
     fn write(&mut self, oid: Oid, body: Vec<u8>) -> Result<()> {
