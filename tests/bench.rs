@@ -15,6 +15,7 @@ fn report(circuit: &str, scale: &str, seed: u32) -> Value {
         durability: Some("buffer".into()),
         directory: Some(directory.path().join("databases")),
         json: Some(json.clone()),
+        data: None,
         gigabytes: None,
     })
     .unwrap_or_else(|error| panic!("{circuit} {scale}, seed {seed}: {error}"));
@@ -93,6 +94,78 @@ fn ceiling_at_its_smallest_states_limits_and_verified_rates() {
         "two budgets, two durabilities, three kinds of work"
     );
     assert!(rates.iter().all(|rate| rate["percent"].as_f64().unwrap() > 0.0));
+}
+
+/// A dictionary of a few words in WordNet's format: what lies under an entity, with an instance, an animal of two forms,
+/// a verb that is derived from it, and an adjective with its mark.
+const DICTIONARY: [(&str, &str); 8] = [
+    (
+        "data.noun",
+        "  1 a licence  \n\
+         00000010 03 n 01 entity 0 002 ~ 00000020 n 0000 ~ 00000050 n 0000 | that which is  \n\
+         00000020 05 n 01 animal 0 003 @ 00000010 n 0000 ~ 00000030 n 0000 ~ 00000040 n 0000 | what lives  \n\
+         00000030 05 n 02 dog 0 Domestic_dog 0 003 @ 00000020 n 0000 ~i 00000040 n 0000 + 00000070 v 0101 | it barks  \n\
+         00000040 05 n 01 Laika 0 002 @i 00000030 n 0000 @ 00000020 n 0000 | she flew  \n\
+         00000050 06 n 01 thing 0 001 @ 00000010 n 0000 | the other  \n",
+    ),
+    (
+        "index.noun",
+        "  1 a licence  \n\
+         animal n 1 2 @ ~ 1 0 00000020  \ndog n 1 3 @ ~ + 1 1 00000030  \ndomestic_dog n 1 1 @ 1 0 00000030  \n\
+         entity n 1 1 ~ 1 0 00000010  \nlaika n 1 1 @ 1 0 00000040  \nthing n 1 1 @ 1 0 00000050  \n",
+    ),
+    (
+        "data.verb",
+        "00000070 38 v 01 dog 0 001 + 00000030 n 0101 01 + 08 00 | go after  \n",
+    ),
+    ("index.verb", "dog v 1 1 + 1 0 00000070  \n"),
+    (
+        "data.adj",
+        "00000080 00 s 01 canine(a) 0 001 \\ 00000030 n 0101 | like a dog  \n",
+    ),
+    ("index.adj", "canine a 1 1 \\ 1 0 00000080  \n"),
+    ("data.adv", "00000090 02 r 01 doggedly 0 000 | with will  \n"),
+    ("index.adv", "doggedly r 1 0 1 0 00000090  \n"),
+];
+
+#[test]
+fn wordnet_on_a_small_dictionary_agrees_with_the_plain_graph() {
+    let folder = tempfile::tempdir().unwrap();
+    let arguments = || Arguments {
+        circuit: Some("wordnet".into()),
+        directory: Some(folder.path().join("databases")),
+        json: Some(folder.path().join("report.json")),
+        data: Some(folder.path().into()),
+        ..Arguments::default()
+    };
+    let missing = run(arguments()).unwrap_err().to_string();
+    assert!(
+        missing.contains("data.noun") && missing.contains("wordnet-base"),
+        "{missing}"
+    );
+    for (name, text) in DICTIONARY {
+        std::fs::write(folder.path().join(name), text).unwrap();
+    }
+    run(arguments()).unwrap();
+    let text = std::fs::read_to_string(folder.path().join("report.json")).unwrap();
+    let counts = counts(&serde_json::from_str(&text).unwrap());
+    for (operation, count) in [
+        ("records by oid", 8 + 9 + 9),
+        ("whole synsets", 8 + 9),
+        ("hyponyms", 4),
+        ("hyponyms, reverse", 4),
+        ("animals", 3),
+        ("animals within", 2),
+    ] {
+        assert!(
+            counts.contains(&(operation.into(), count)),
+            "{operation}: {counts:?}"
+        );
+    }
+
+    std::fs::write(folder.path().join("data.adv"), "00000090 02 r 01 doggedly\n").unwrap();
+    let malformed = run(arguments()).unwrap_err().to_string();
+    assert!(malformed.contains("line 1 of data.adv"), "{malformed}");
 }
 
 #[test]

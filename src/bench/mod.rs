@@ -8,11 +8,13 @@ mod machine;
 mod measure;
 mod oo1;
 mod oo7;
+mod outcome;
 mod posting;
 mod random;
 mod report;
 mod run;
 mod search;
 mod store;
+mod wordnet;
 
 pub use run::{Arguments, run};

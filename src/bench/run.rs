@@ -11,6 +11,7 @@ use super::oo1::{self, Oo1};
 use super::oo7::{Oo7, Scale};
 use super::report::{CircuitReport, Report};
 use super::store::Store;
+use super::wordnet::{self, WordNet};
 use serde_json::Value;
 
 use crate::Durability;
@@ -32,6 +33,8 @@ pub struct Arguments {
     pub directory: Option<PathBuf>,
     /// Where the report is written as JSON, beside the table on standard output.
     pub json: Option<PathBuf>,
+    /// The folder of WordNet's files, for `wordnet` alone; where Debian puts them if absent.
+    pub data: Option<PathBuf>,
     /// Gigabytes of work, for `posting` alone; 4 if absent.
     pub gigabytes: Option<f64>,
 }
@@ -45,6 +48,9 @@ pub fn run(arguments: Arguments) -> Result<()> {
     let experiment = arguments.circuit.as_deref().and_then(Experiment::named);
     if arguments.gigabytes.is_some() && !experiment.is_some_and(|one| one.takes_gigabytes) {
         return Err(refused("gigabytes of work belong to the circuit posting"));
+    }
+    if arguments.data.is_some() && arguments.circuit.as_deref() != Some("wordnet") {
+        return Err(refused("a folder of data belongs to the circuit wordnet"));
     }
     // Fails only where something else took the signal first; then that decides what an interrupt does.
     let _ = ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed));
@@ -124,6 +130,8 @@ enum Planned {
     Oo7(String, Scale),
     Oo1(String, usize),
     Debian(String, usize),
+    /// With the folder of its files.
+    WordNet(PathBuf),
 }
 
 impl Plan {
@@ -134,11 +142,15 @@ impl Plan {
             (Some("oo7"), scale) => vec![Planned::oo7(scale)?],
             (Some("oo1"), scale) => vec![Planned::oo1(scale)?],
             (Some("debian"), scale) => vec![Planned::debian(scale)?],
+            (Some("wordnet"), None) => vec![Planned::wordnet(arguments.data.as_deref())],
+            (Some("wordnet"), Some(_)) => {
+                return Err(refused("wordnet has no scales: it is as large as its files"));
+            }
             (None, Some(_)) => return Err(refused("a scale belongs to a circuit: name one (oo7 or oo1)")),
             (Some(other), _) => {
                 let experiments: Vec<&str> = Experiment::names().collect();
                 let text = format!(
-                    "there is no circuit `{other}`; the circuits are oo7, oo1 and debian, and {}",
+                    "there is no circuit `{other}`; the circuits are oo7, oo1 and debian, wordnet, {}",
                     experiments.join(", ")
                 );
                 return Err(Error::Argument(text));
@@ -193,11 +205,24 @@ impl Plan {
                 let loaded = Loaded::new("debian", &scale, circuit.objects(), started, circuit.disk());
                 loaded.measure(&mut circuit, progress)
             }
+            Planned::WordNet(folder) => {
+                progress.now("wordnet reading its files")?;
+                let graph = wordnet::read(folder)?;
+                let store = store("wordnet.olv".into())?;
+                let started = Instant::now();
+                let mut circuit = WordNet::load(store, &graph, self.seed, progress)?;
+                let loaded = Loaded::new("wordnet", "full", circuit.objects(), started, circuit.disk());
+                loaded.measure(&mut circuit, progress)
+            }
         }
     }
 }
 
 impl Planned {
+    fn wordnet(folder: Option<&Path>) -> Planned {
+        Planned::WordNet(folder.unwrap_or(Path::new(wordnet::DEFAULT_FOLDER)).to_owned())
+    }
+
     fn oo7(scale: Option<&str>) -> Result<Planned> {
         let name = scale.unwrap_or("small-3");
         Ok(Planned::Oo7(name.to_owned(), Scale::parse(name)?))

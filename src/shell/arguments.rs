@@ -81,7 +81,7 @@ enum FormatName {
 #[cfg(feature = "bench")]
 #[derive(Debug, Args)]
 struct BenchArguments {
-    /// oo7, oo1 or debian, all three where none is named; or posting, ceiling or search.
+    /// oo7, oo1 or debian, all three where none is named; or wordnet, posting, ceiling or search.
     circuit: Option<String>,
     /// The scale: for oo7 tiny, small-3, small-6, small-9, medium-3, medium-6, medium-9 or large-3; for oo1 small or large; for debian,
     /// ceiling and search tiny or full.
@@ -99,6 +99,10 @@ struct BenchArguments {
     /// Also write the report as JSON.
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
+    /// The folder of the files of WordNet 3.0, for wordnet; /usr/share/wordnet (Debian's package wordnet-base) where none is
+    /// given.
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
     /// Gigabytes of work, for posting; 4 where none are given.
     #[arg(long, value_name = "N")]
     gb: Option<f64>,
@@ -196,6 +200,7 @@ fn bench(arguments: BenchArguments) -> Result<(), Problem> {
         durability: Some(arguments.durability.name().into()),
         directory: arguments.dir,
         json: arguments.json,
+        data: arguments.data,
         gigabytes: arguments.gb,
     };
     crate::bench::run(arguments).map_err(Problem::from)

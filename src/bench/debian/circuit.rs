@@ -6,9 +6,10 @@ use rustc_hash::FxHashSet;
 
 use super::classes::{self, Installed, Needed, Needing, Package, Wanted};
 use super::data::{Graph, KINDS};
-use super::expect::{Outcome, STRONG};
+use super::expect::STRONG;
 use super::load;
 use crate::bench::measure::{Circuit, Expected, Kind, Progress, Work};
+use crate::bench::outcome::{Outcome, counted, expected, length, queried, work};
 use crate::bench::random::Random;
 use crate::bench::store::{self, Counting, Source, Store, ask};
 use crate::error::Result;
@@ -492,52 +493,4 @@ fn integer(value: Option<&Value>) -> i64 {
         Some(Value::Int(number)) => *number,
         _ => 0,
     }
-}
-
-fn work(outcome: Outcome, objects: u64) -> Work {
-    Work {
-        count: outcome.count,
-        check: Some(outcome.check),
-        objects,
-        ..Work::default()
-    }
-}
-
-/// The work of one query for each outcome.
-fn queried(outcomes: impl IntoIterator<Item = Outcome>) -> Work {
-    let mut queries = 0;
-    let all = outcomes.into_iter().inspect(|_| queries += 1);
-    let expected = expected(all);
-    Work {
-        count: expected.count,
-        check: expected.check,
-        queries,
-        rows: expected.count,
-        ..Work::default()
-    }
-}
-
-/// What several questions must give together.
-fn expected(outcomes: impl IntoIterator<Item = Outcome>) -> Expected {
-    let mut whole = Outcome::default();
-    for outcome in outcomes {
-        whole.count += outcome.count;
-        whole.check = whole.check.wrapping_mul(31).wrapping_add(outcome.check);
-    }
-    Expected {
-        count: whole.count,
-        distinct: None,
-        check: Some(whole.check),
-    }
-}
-
-fn counted(number: usize) -> Expected {
-    Expected {
-        count: length(number),
-        ..Expected::default()
-    }
-}
-
-fn length(number: usize) -> u64 {
-    u64::try_from(number).unwrap_or(u64::MAX)
 }

@@ -3,43 +3,10 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::data::{Graph, KINDS, Package};
+use crate::bench::outcome::Outcome;
 
 /// Kinds below this position must hold for a package to be installed: `Pre-Depends` and `Depends`.
 pub const STRONG: usize = 2;
-
-/// What a question must give.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Outcome {
-    /// Rows or objects.
-    pub count: u64,
-    /// A check over their contents, in order where the question states one.
-    pub check: u64,
-}
-
-impl Outcome {
-    /// Adds a row whose place in the order matters.
-    pub fn add_in_order(&mut self, text: &str, number: i64) {
-        self.count += 1;
-        self.check = self
-            .check
-            .wrapping_mul(1_000_003)
-            .wrapping_add(digest(text))
-            .wrapping_add(number.cast_unsigned());
-    }
-
-    /// Adds a row of a set.
-    pub fn add(&mut self, text: &str) {
-        self.count += 1;
-        self.check = self.check.wrapping_add(digest(text));
-    }
-}
-
-/// A digest of a text.
-fn digest(text: &str) -> u64 {
-    text.bytes().fold(0xcbf2_9ce4_8422_2325, |digest, byte| {
-        (digest ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
-}
 
 impl Graph<'_> {
     /// The package with the most relations to it.
