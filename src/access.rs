@@ -1,6 +1,7 @@
 //! Reading objects from any [`Reader`]: what snapshots and transactions have in common.
 
 mod fetch;
+mod lazy;
 mod record;
 mod typed;
 
@@ -12,10 +13,12 @@ use serde::de::DeserializeOwned;
 
 use crate::catalog::Class;
 use crate::error::{Error, Result};
-use crate::object::codec::{read_slot, read_value};
-use crate::object::{ClassId, CommitNumber, Object, Oid, Record, Ref, Value, class_name, from_record};
+use crate::object::codec::read_value;
+use crate::object::{
+    ClassId, CommitNumber, Object, Oid, Record, RecordBody, Ref, Value, class_name, field_names, from_record,
+};
 use crate::query::{Row, Rows};
-use crate::read::{ExtentPosition, Reader};
+use crate::read::{ExtentPosition, Reader, completed, value_of};
 pub use fetch::{Fetch, Fetched};
 pub use record::Record as ObjectRecord;
 pub use typed::{Decoded, Follow, follow, holder, related_query};
@@ -27,7 +30,7 @@ pub fn get<T: DeserializeOwned>(reader: &dyn Reader, oid: Oid) -> Result<Option<
         return Ok(None);
     };
     let class = reader.catalog().class_by_id(oid.class())?;
-    decode(class, &record)
+    decode(reader, class, &record)
         .map(Some)
         .map_err(|error| misread::<T>(reader, oid, error))
 }
@@ -53,8 +56,24 @@ pub fn misread<T: DeserializeOwned>(reader: &dyn Reader, oid: Oid, error: Error)
 
 /// A record as a `T`.
 #[inline]
-pub fn decode<T: DeserializeOwned>(class: &Class, record: &Record<'_>) -> Result<T> {
-    from_record(&class.layout, &record.body)
+pub fn decode<T: DeserializeOwned>(reader: &dyn Reader, class: &Class, record: &Record<'_>) -> Result<T> {
+    match class.derives {
+        false => from_record(&class.layout, &record.body),
+        true => from_record(&class.layout, &completed_for::<T>(reader, class, record)?),
+    }
+}
+
+/// The body of an object with the members of those derived attributes that `T` has a field for.
+#[cold]
+pub fn completed_for<'a, 'de, T: Deserialize<'de>>(
+    reader: &dyn Reader,
+    class: &Class,
+    record: &Record<'a>,
+) -> Result<RecordBody<'a>> {
+    let fields = field_names::<T>();
+    completed(reader, class, record, &|name| {
+        fields.is_none_or(|fields| fields.contains(&name))
+    })
 }
 
 /// The object `oid` with its attributes by name.
@@ -65,7 +84,7 @@ pub fn object(reader: &dyn Reader, oid: Oid) -> Result<Option<Object>> {
     let class = reader.catalog().class_by_id(oid.class())?;
     let mut object = Object::new(&*class.name);
     for attribute in &class.attributes {
-        let value = read_slot(&class.layout, &record.body, attribute.slot)?.to_value()?;
+        let value = value_of(reader, class, &record, attribute)?;
         object.set(&*attribute.name, value);
     }
     Ok(Some(object))
@@ -77,13 +96,19 @@ pub fn object(reader: &dyn Reader, oid: Oid) -> Result<Option<Object>> {
 pub struct StoredObject<'a> {
     record: Record<'a>,
     class: &'a Arc<Class>,
+    /// Where the class has derived attributes.
+    lazy: Option<Box<lazy::Lazy<'a>>>,
 }
 
 impl<'a> StoredObject<'a> {
     /// An object that was read.
     #[inline(always)]
     pub(crate) fn new(record: Record<'a>, class: &'a Arc<Class>) -> Self {
-        StoredObject { record, class }
+        StoredObject {
+            record,
+            class,
+            lazy: None,
+        }
     }
 
     /// The object `oid` of a reader.
@@ -93,7 +118,8 @@ impl<'a> StoredObject<'a> {
             return Ok(None);
         };
         let class = reader.catalog().class_by_id(oid.class())?;
-        Ok(Some(StoredObject { record, class }))
+        let lazy = class.derives.then(|| Box::new(lazy::Lazy::new(reader)));
+        Ok(Some(StoredObject { record, class, lazy }))
     }
 
     /// The object's identifier.
@@ -119,6 +145,11 @@ impl<'a> StoredObject<'a> {
         let Some(slot) = self.class.layout.slot(name) else {
             return Err(self.unknown(name));
         };
+        if let Some(lazy) = &self.lazy
+            && let Some(attribute) = self.class.attribute(name)
+        {
+            return value_of(lazy.reader(), self.class, &self.record, attribute);
+        }
         read_value(&self.class.layout, &self.record.body, slot)
     }
 
@@ -133,7 +164,10 @@ impl<'a> StoredObject<'a> {
     /// Where the stored object does not fit `T`, or is damaged.
     #[inline]
     pub fn decode<'s, T: Deserialize<'s>>(&'s self) -> Result<T> {
-        from_record(&self.class.layout, &self.record.body)
+        match &self.lazy {
+            None => from_record(&self.class.layout, &self.record.body),
+            Some(lazy) => from_record(&self.class.layout, lazy.body::<T>(self.class, &self.record)?),
+        }
     }
 }
 
@@ -194,8 +228,10 @@ impl<T: DeserializeOwned> Extent<T> {
                 Ok(()) => {
                     match self.reader.catalog().class_by_id(class) {
                         Ok(class) => {
-                            let item =
-                                |record: &Record<'_>| Ok((Ref::from_oid(record.oid), decode(class, record)?));
+                            let item = |record: &Record<'_>| {
+                                let value = decode(self.reader.as_ref(), class, record)?;
+                                Ok((Ref::from_oid(record.oid), value))
+                            };
                             self.ready.extend(records.iter().rev().map(item));
                         }
                         Err(error) => self.ready.push(Err(error)),

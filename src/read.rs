@@ -3,6 +3,8 @@
 //! A reader is one immutable state: a committed state at one commit number, or that state under the writes of one
 //! transaction, fixed when the reader was made. Everything borrowed from it lives as long as the reader.
 
+mod members;
+
 use std::ops::Bound;
 use std::sync::Arc;
 
@@ -10,6 +12,7 @@ use crate::catalog::{Catalog, IndexId};
 use crate::error::Result;
 pub use crate::index::IndexSize;
 use crate::object::{ClassId, CommitNumber, Oid, Record, Value};
+pub use members::{completed, each_holder, members, value_of};
 
 /// Where a scan of one class's extent stands; starts before the first object.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -143,7 +143,11 @@ impl Snapshot {
         attribute: &str,
         target: impl Into<Oid>,
     ) -> Result<Objects<T>> {
-        let text = access::related_query(access::class_of::<T>(self.view.as_ref())?, attribute)?;
+        let text = access::related_query(
+            self.view.catalog(),
+            access::class_of::<T>(self.view.as_ref())?,
+            attribute,
+        )?;
         self.query(&text, (target.into(),)).map(Rows::objects)
     }
 

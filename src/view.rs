@@ -91,6 +91,9 @@ impl View {
     #[inline(always)]
     pub fn plain(&self, oid: Oid) -> Option<(&Arc<Class>, CommitNumber, &[u8])> {
         let class = self.catalog.live_class(oid.class())?;
+        if class.derives {
+            return None;
+        }
         let (commit, body) = self.heap.plain(oid, self.commit)?;
         Some((class, commit, body))
     }

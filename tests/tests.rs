@@ -27,6 +27,7 @@ mod evolution;
 mod faults;
 mod golden;
 mod grammar;
+mod hubs;
 mod isolation;
 mod model;
 mod random;

@@ -10,9 +10,8 @@ use serde::de::DeserializeOwned;
 use super::typed::Follow;
 use super::{decode, get};
 use crate::error::{Error, Result};
-use crate::object::codec::read_slot;
 use crate::object::{self, Oid, Record, Ref, Value, references};
-use crate::read::Reader;
+use crate::read::{Reader, members, value_of};
 
 type Records<'a> = FxHashMap<Oid, Option<Record<'a>>>;
 
@@ -121,9 +120,12 @@ fn load<'a>(reader: &'a dyn Reader, oids: &[Oid], records: &mut Records<'a>) -> 
 fn every_reference(reader: &dyn Reader, level: &[Oid], records: &Records<'_>) -> Result<Vec<Oid>> {
     let mut next = Vec::new();
     for record in level.iter().filter_map(|oid| records.get(oid)?.as_ref()) {
-        let layout = &reader.catalog().class_by_id(record.oid.class())?.layout;
-        for oid in references(layout, &record.body) {
+        let class = reader.catalog().class_by_id(record.oid.class())?;
+        for oid in references(&class.layout, &record.body) {
             next.push(oid?);
+        }
+        for attribute in class.attributes.iter().filter(|own| own.is_derived()) {
+            next.extend(members(reader, attribute, record.oid)?);
         }
     }
     next.sort_unstable();
@@ -138,7 +140,7 @@ fn references_by(reader: &dyn Reader, level: &[Oid], step: &str, records: &Recor
         let class = reader.catalog().class_by_id(record.oid.class())?;
         if let Some(attribute) = class.attribute(step) {
             known = true;
-            let value = read_slot(&class.layout, &record.body, attribute.slot)?.to_value()?;
+            let value = value_of(reader, class, record, attribute)?;
             references_in(&value, &mut next);
         }
     }
@@ -209,7 +211,7 @@ impl<T> Fetched<T> {
             Some(None) => Ok(None),
             Some(Some(record)) => {
                 let class = reader.catalog().class_by_id(record.oid.class())?;
-                decode(class, record)
+                decode(reader.as_ref(), class, record)
                     .map(Some)
                     .map_err(|error| super::misread::<U>(reader.as_ref(), record.oid, error))
             }

@@ -1,16 +1,18 @@
 //! Owned views of stored objects.
 
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use self_cell::self_cell;
 use serde::Deserialize;
 
+use super::completed_for;
+use super::lazy::wants_derived;
 use crate::catalog::Class;
 use crate::error::{Error, Result};
 use crate::object::codec::read_slot;
 use crate::object::{self, CommitNumber, Oid, Ref, Value, from_record, from_slot};
-use crate::read::Reader;
+use crate::read::{Reader, value_of};
 
 type Version<'a> = object::Record<'a>;
 
@@ -47,6 +49,8 @@ self_cell!(
 pub struct Record<T = ()> {
     class: Arc<Class>,
     source: Source,
+    /// The body with the members of derived attributes, once it was needed.
+    completed: OnceLock<Vec<u8>>,
     target: PhantomData<fn() -> T>,
 }
 
@@ -73,6 +77,7 @@ impl<T> Record<T> {
             Ok(pinned) => Ok(Some(Record {
                 class,
                 source: Source::Pinned(pinned),
+                completed: OnceLock::new(),
                 target: PhantomData,
             })),
             Err(None) => Ok(None),
@@ -90,6 +95,7 @@ impl<T> Record<T> {
                 commit: version.commit,
                 body: object::RecordBody::Shared(body),
             }),
+            completed: OnceLock::new(),
             target: PhantomData,
         }
     }
@@ -131,7 +137,18 @@ impl<T> Record<T> {
     /// # Errors
     /// [`Error::Schema`] where the class has no such attribute, [`Error::Argument`] where its value is no `V`.
     pub fn get<'s, V: Deserialize<'s>>(&'s self, attribute: &str) -> Result<V> {
-        from_slot(&self.class.layout, &self.version().body, self.slot(attribute)?)
+        let slot = self.slot(attribute)?;
+        let derived = self
+            .class
+            .attributes
+            .iter()
+            .any(|own| own.slot == slot && own.is_derived());
+        let body = if derived {
+            self.completed()?
+        } else {
+            &self.version().body
+        };
+        from_slot(&self.class.layout, body, slot)
     }
 
     /// One attribute as a value of any type.
@@ -139,7 +156,13 @@ impl<T> Record<T> {
     /// # Errors
     /// [`Error::Schema`] where the class has no such attribute.
     pub fn value(&self, attribute: &str) -> Result<Value> {
-        read_slot(&self.class.layout, &self.version().body, self.slot(attribute)?)?.to_value()
+        let slot = self.slot(attribute)?;
+        match (&self.source, self.class.attribute(attribute)) {
+            (Source::Pinned(pinned), Some(own)) if own.is_derived() => {
+                value_of(pinned.borrow_owner().as_ref(), &self.class, self.version(), own)
+            }
+            _ => read_slot(&self.class.layout, &self.version().body, slot)?.to_value(),
+        }
     }
 
     /// The object as a `V`, which may borrow text and bytes from the record.
@@ -147,7 +170,23 @@ impl<T> Record<T> {
     /// # Errors
     /// [`Error::Argument`] where the stored object does not fit `V`.
     pub fn decode<'s, V: Deserialize<'s>>(&'s self) -> Result<V> {
-        from_record(&self.class.layout, &self.version().body)
+        match self.class.derives && wants_derived::<V>(&self.class) {
+            false => from_record(&self.class.layout, &self.version().body),
+            true => from_record(&self.class.layout, self.completed()?),
+        }
+    }
+
+    /// The body with the members of derived attributes; a copy has them already.
+    fn completed(&self) -> Result<&[u8]> {
+        let Source::Pinned(pinned) = &self.source else {
+            return Ok(&self.version().body);
+        };
+        if let Some(body) = self.completed.get() {
+            return Ok(body);
+        }
+        let reader = pinned.borrow_owner().as_ref();
+        let body = completed_for::<()>(reader, &self.class, self.version())?.into_owned();
+        Ok(self.completed.get_or_init(|| body))
     }
 
     fn slot(&self, attribute: &str) -> Result<usize> {

@@ -6,7 +6,7 @@ use std::ops::Bound;
 use serde::de::DeserializeOwned;
 
 use super::get;
-use crate::catalog::{Attribute, Class, IndexKind};
+use crate::catalog::{Attribute, Catalog, Class, IndexKind};
 use crate::error::{Error, Result};
 use crate::object::{Oid, Ref, Type, Value, class_name, from_row};
 use crate::query::{Row, Rows};
@@ -49,9 +49,15 @@ where
 }
 
 /// The text of a query for the objects of `class` whose `attribute` is `$1` or contains it.
-pub fn related_query(class: &Class, attribute: &str) -> Result<String> {
+pub fn related_query(catalog: &Catalog, class: &Class, attribute: &str) -> Result<String> {
     let found = attribute_of(class, attribute)?;
     let (holder, step) = (quoted(&class.name), quoted(attribute));
+    if let Some((member, back)) = catalog.backing(found) {
+        let (member, back) = (quoted(&member.name), quoted(&back.name));
+        return Ok(format!(
+            "select x from {holder} x where x in (select m.{back} from {member} m where m = $1)"
+        ));
+    }
     match &found.r#type {
         Type::Reference(_) => Ok(format!("select x from {holder} x where x.{step} = $1")),
         Type::List(member) | Type::Set(member) | Type::Bag(member)

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use super::schema::{Attribute, Catalog, Class, Index, Name, NamedQuery};
 use super::stored::{StoredClass, StoredIndex, StoredName, SystemClass, class_of_object, index_of_object};
 use crate::error::{Error, Result};
-use crate::object::{ClassId, CommitNumber, Layout, Oid, Slot};
+use crate::object::{ClassId, CommitNumber, Layout, Oid, Slot, Type, Value};
 
 impl Catalog {
     /// The catalog of an empty database: the system classes only.
@@ -223,6 +223,7 @@ fn class(id: ClassId, object: Option<Oid>, stored: StoredClass) -> Class {
     let mut formerly = Vec::new();
     let mut slots = Vec::with_capacity(stored.slots.len());
     for (number, slot) in stored.slots.iter().enumerate() {
+        let derived = slot.index_backed && matches!(slot.r#type, Type::Set(_));
         if !slot.dropped {
             attributes.push(Attribute {
                 name: slot.name.clone(),
@@ -233,22 +234,25 @@ fn class(id: ClassId, object: Option<Oid>, stored: StoredClass) -> Class {
                 slot: number,
                 inverse: slot.inverse.clone(),
                 on_delete: slot.on_delete,
+                index_backed: slot.index_backed,
             });
             formerly.extend(slot.formerly.iter().map(|name| (name.clone(), number)));
         }
         slots.push(Slot {
             name: slot.name.clone(),
             r#type: slot.r#type.clone(),
-            default: slot.default.clone(),
-            not_null: slot.not_null,
+            // What is not stored is nil there.
+            default: if derived { Value::Nil } else { slot.default.clone() },
+            not_null: slot.not_null && !derived,
             dropped: slot.dropped,
         });
     }
     let layout = Arc::new(Layout::new(id, stored.name.clone(), slots, formerly));
-    let relates = attributes.iter().any(|attribute| attribute.inverse.is_some());
+    let mut sides = attributes.iter().filter(|own| own.inverse.is_some());
     Class {
         id,
-        relates,
+        relates: sides.any(|own| !own.index_backed),
+        derives: attributes.iter().any(Attribute::is_derived),
         name: stored.name.clone(),
         superclass: stored.superclass,
         attributes,

@@ -1,4 +1,9 @@
 //! Relationships: attributes that are each other's inverse, and rules for deletes.
+//!
+//! A set whose inverse is one reference is *derived*: the reference is what is stored, with an index on it, and the set is
+//! that index read backwards. Both sides carry a mark (`index_backed`), so that a relationship made before there were such
+//! keeps its two stored sides. Where an index is on the set itself, or a side is inherited from elsewhere than it says,
+//! both sides are stored, as those of all other relationships are.
 
 use std::sync::Arc;
 
@@ -6,7 +11,7 @@ use rustc_hash::FxHashMap;
 
 use super::define::SchemaChange;
 use super::definition::OnDelete;
-use super::schema::{Attribute, Catalog, Class};
+use super::schema::{Attribute, Catalog, Class, Index};
 use crate::error::{Error, Result};
 use crate::object::{ClassId, Type};
 
@@ -74,6 +79,7 @@ impl Catalog {
         self.edit_slots(class, name, &change, &|stored, slot| {
             if let Some(slot) = stored.slots.get_mut(slot) {
                 slot.inverse = wanted.clone();
+                slot.index_backed = false;
             }
         })
     }
@@ -103,9 +109,79 @@ impl Catalog {
         Some((class, other))
     }
 
+    /// The class whose objects are the members of a derived attribute, and the attribute they refer back by.
+    pub fn backing(&self, attribute: &Attribute) -> Option<(&Arc<Class>, &Attribute)> {
+        self.other_side(attribute).filter(|_| attribute.is_derived())
+    }
+
+    /// An index on exactly this attribute that covers the class, usable or not yet.
+    pub fn index_of_reference(&self, class: ClassId, attribute: &str) -> Option<&Arc<Index>> {
+        let on_it = self.indexes.values().filter(|index| {
+            let alone = match index.components.as_slice() {
+                [component] => matches!(component.path.as_slice(), [only] if **only == *attribute),
+                _ => false,
+            };
+            alone && index.steps.is_empty() && self.is_a(class, index.class)
+        });
+        on_it.min_by_key(|index| (!index.ready, index.id))
+    }
+
+    /// Whether an attribute of a class can be derived, and is not yet.
+    pub fn can_derive(&self, class: &Class, attribute: &Attribute) -> bool {
+        let Some((holder, other)) = self.other_side(attribute) else {
+            return false;
+        };
+        let back = matches!(&other.r#type, Type::Reference(back) if *back == class.name);
+        let own = attribute.declared_in == class.id && other.declared_in == holder.id;
+        let mutual = own && back && other.inverse.as_ref() == Some(&attribute.name);
+        let ruled = attribute.on_delete != OnDelete::Leave;
+        let fits = matches!(attribute.r#type, Type::Set(_)) && !attribute.index_backed && !ruled;
+        fits && mutual && self.indexes_on(class, attribute).is_empty()
+    }
+
+    /// The writes that mark one side of a relationship whose set is derived.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] where there is no such attribute.
+    pub fn mark_index_backed(&self, class: &Class, name: &str) -> Result<Vec<SchemaChange>> {
+        let change = format!("the relationship of {}.{name} is backed by an index", class.name);
+        self.edit_slots(class, name, &change, &|stored, slot| {
+            if let Some(slot) = stored.slots.get_mut(slot) {
+                slot.index_backed = true;
+            }
+        })
+    }
+
+    /// Checks that what derived attributes are read from is there.
+    fn check_derived(&self, class: &Class, attribute: &Attribute) -> Result<()> {
+        let Some((holder, other)) = self.backing(attribute) else {
+            return Ok(());
+        };
+        let name = format!("{}.{}", class.name, attribute.name);
+        let reference = format!("{}.{}", holder.name, other.name);
+        if self.index_of_reference(holder.id, &other.name).is_none() {
+            return Err(Error::Schema(format!(
+                "{name} is read from the index on {reference}, which so cannot be dropped; drop the attribute {name} \
+                 first, or create another index on {reference}"
+            )));
+        }
+        if attribute.on_delete != OnDelete::Leave {
+            return Err(Error::Schema(format!(
+                "{name} is read from the index on {reference} and can have no rule for deletes; {reference} can"
+            )));
+        }
+        if let Some(index) = self.indexes_on(class, attribute).first() {
+            return Err(Error::Schema(format!(
+                "{name} is read from the index on {reference} and can have none of its own, as {} would be",
+                index.name
+            )));
+        }
+        Ok(())
+    }
+
     /// Sides of relationships that their other side does not know of yet: class, attribute and inverse to declare.
     pub fn one_sided(&self) -> Option<(ClassId, Arc<str>, Arc<str>)> {
-        for class in self.classes.values().filter(|class| class.relates) {
+        for class in self.classes.values() {
             for attribute in class.attributes.iter().filter(|own| own.declared_in == class.id) {
                 if let Some((_, other)) = self.other_side(attribute)
                     && other.inverse.is_none()
@@ -147,6 +223,7 @@ impl Catalog {
                     class.name
                 )));
             }
+            self.check_derived(class, attribute)?;
         }
         Ok(())
     }

@@ -48,8 +48,10 @@ pub struct Class {
     pub layout: Arc<Layout>,
     /// This class and all below it, in ascending order: its polymorphic extent.
     pub family: Vec<ClassId>,
-    /// Whether an attribute has an inverse.
+    /// Whether an attribute has an inverse that is stored too, so that a write of either side writes the other.
     pub relates: bool,
+    /// Whether an attribute is read from an index ([`Attribute::is_derived`]).
+    pub derives: bool,
     /// The indexes that cover objects of exactly this class (its own and those of its superclasses).
     pub indexes: Vec<IndexId>,
     /// The catalog object that holds this definition; a system class has none.
@@ -77,6 +79,8 @@ pub struct Attribute {
     pub inverse: Option<Arc<str>>,
     /// What becomes of the object when the one it refers to here is deleted.
     pub on_delete: OnDelete,
+    /// Whether it is a side of a relationship that only the reference stores, and an index reads backwards.
+    pub index_backed: bool,
 }
 
 /// An index.
@@ -213,6 +217,14 @@ impl Catalog {
             Some(class) => format!("{}#{}", class.name, oid.serial()),
             None => format!("{oid:?}"),
         }
+    }
+}
+
+impl Attribute {
+    /// Whether objects store nothing here: the members are those that refer to the object by the inverse, which has an
+    /// index.
+    pub fn is_derived(&self) -> bool {
+        self.index_backed && matches!(self.r#type, Type::Set(_))
     }
 }
 

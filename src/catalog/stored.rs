@@ -170,6 +170,8 @@ pub struct StoredSlot {
     pub inverse: Option<Arc<str>>,
     /// What becomes of the object when the one it refers to here is deleted.
     pub on_delete: OnDelete,
+    /// Whether it is a side of a relationship that only the reference stores, and an index reads backwards.
+    pub index_backed: bool,
 }
 
 /// An index as its catalog object holds it.
@@ -318,6 +320,7 @@ impl StoredSlot {
             formerly: Vec::new(),
             inverse: None,
             on_delete: OnDelete::Leave,
+            index_backed: false,
         }
     }
 
@@ -325,7 +328,8 @@ impl StoredSlot {
         let declared_in = self
             .declared_in
             .map_or(Value::Nil, |class| Value::Int(i64::from(class.0)));
-        Value::structure([
+        let backed = self.index_backed.then_some(("index_backed", Value::Bool(true)));
+        let fields = [
             ("name", Value::String(self.name.clone())),
             ("type", type_to_value(&self.r#type)),
             ("default", self.default.clone()),
@@ -338,7 +342,8 @@ impl StoredSlot {
             ),
             ("inverse", self.inverse.clone().map_or(Value::Nil, Value::String)),
             ("on_delete", Value::from(on_delete_word(self.on_delete))),
-        ])
+        ];
+        Value::structure(fields.into_iter().chain(backed))
     }
 
     fn from_value(value: &Value) -> Result<StoredSlot> {
@@ -364,6 +369,7 @@ impl StoredSlot {
                 Value::Nil => OnDelete::Leave,
                 word => on_delete(&text(word)?)?,
             },
+            index_backed: matches!(optional_field(value, "index_backed"), Value::Bool(true)),
         })
     }
 }
@@ -578,6 +584,7 @@ mod tests {
     #[test]
     fn a_class_comes_back_from_its_catalog_object() {
         let slot = |name: &str, r#type: Type| StoredSlot {
+            index_backed: false,
             name: name.into(),
             r#type,
             default: Value::Int(7),

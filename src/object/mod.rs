@@ -24,7 +24,8 @@ mod value;
 mod value_ref;
 
 pub use self::serde::{
-    BodyWriter, Field, Shape, class_name, from_record, from_row, from_slot, probe, serialized_name, to_body,
+    BodyWriter, Field, Shape, class_name, field_names, from_record, from_row, from_slot, probe,
+    serialized_name, to_body,
 };
 pub use codec::{
     Body, check_not_null, decode, decode_bool, decode_float, decode_int, decode_reference, decode_string,

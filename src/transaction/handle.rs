@@ -91,7 +91,7 @@ impl Transaction {
     /// Where the stored object does not fit `T`, or is damaged.
     pub fn get<T: DeserializeOwned>(&self, reference: Ref<T>) -> Result<Option<T>> {
         self.read_object(reference.oid())?;
-        access::get(self.overlay.as_ref(), reference.oid())
+        self.read_whole(reference.oid(), |reader| access::get(reader, reference.oid()))
     }
 
     /// The objects behind many references, in their order; `None` for those that do not exist here. As
@@ -107,7 +107,16 @@ impl Transaction {
     pub fn object(&self, oid: impl Into<Oid>) -> Result<Option<Object>> {
         let oid = oid.into();
         self.read_object(oid)?;
-        access::object(self.overlay.as_ref(), oid)
+        self.read_whole(oid, |reader| access::object(reader, oid))
+    }
+
+    /// Reads an object that was noted; one with derived attributes through a reader that notes what they are read from.
+    pub(super) fn read_whole<R>(&self, oid: Oid, read: impl FnOnce(&dyn Reader) -> Result<R>) -> Result<R> {
+        let class = self.overlay.catalog().live_class(oid.class());
+        match class.is_some_and(|class| class.derives) {
+            true => read(self.reader().as_ref()),
+            false => read(self.overlay.as_ref()),
+        }
     }
 
     /// Whether the object exists here.
@@ -153,6 +162,11 @@ impl Transaction {
         let class = self.class_of_value(value)?;
         let oid = self.instance.new_oid(class.id)?;
         let body = self.writer.encode(value, &class.layout, None)?;
+        if class.derives {
+            let body = body.to_vec();
+            self.create_at(&class, oid, body)?;
+            return Ok(Ref::from_oid(oid));
+        }
         Arc::make_mut(&mut self.overlay).write(oid, Some(body), true)?;
         if class.relates {
             self.relate(oid, None)?;
@@ -179,7 +193,12 @@ impl Transaction {
         let before = before.ok_or_else(|| self.missing(oid))?;
         let body = self.writer.encode(value, &class.layout, Some(&before.body))?;
         let related = class.relates.then(|| before.body.to_vec());
+        let derives = class.derives;
         drop(before);
+        if derives {
+            let body = body.to_vec();
+            return self.write(oid, body);
+        }
         Arc::make_mut(&mut self.overlay).write(oid, Some(body), false)?;
         match related {
             Some(before) => self.relate(oid, Some(&before)),
@@ -387,7 +406,22 @@ impl Transaction {
         let class = catalog.class_by_id(oid.class())?;
         catalog.check_references_of(class, changes.iter().map(|(slot, value)| (*slot, value)))?;
         let before = self.overlay.object(oid)?.ok_or_else(|| self.missing(oid))?;
-        rewrite(&class.layout, &before.body, changes)
+        if !class.derives {
+            return rewrite(&class.layout, &before.body, changes);
+        }
+        // Nil in what is not stored says nothing; who assigns it means that there are no members.
+        let derived = |slot: usize| {
+            class
+                .attributes
+                .iter()
+                .any(|own| own.slot == slot && own.is_derived())
+        };
+        let assigned = |(slot, value): &(usize, Value)| match value.is_nil() && derived(*slot) {
+            true => (*slot, Value::set(Vec::<Value>::new())),
+            false => (*slot, value.clone()),
+        };
+        let changes: Vec<(usize, Value)> = changes.iter().map(assigned).collect();
+        rewrite(&class.layout, &before.body, &changes)
     }
 
     /// Gives an object a new encoded body.
@@ -403,7 +437,13 @@ impl Transaction {
 
     /// Creates an object of `class` under an identifier that was given out for it.
     pub(super) fn create_at(&mut self, class: &Class, oid: Oid, body: Vec<u8>) -> Result<()> {
-        Arc::make_mut(&mut self.overlay).write(oid, Some(&body), true)?;
+        if class.derives {
+            let (body, memberships) = Self::take_members(class, body)?;
+            Arc::make_mut(&mut self.overlay).write(oid, Some(&body), true)?;
+            self.set_members(oid, memberships, true)?;
+        } else {
+            Arc::make_mut(&mut self.overlay).write(oid, Some(&body), true)?;
+        }
         match class.relates {
             true => self.relate(oid, None),
             false => Ok(()),
@@ -425,12 +465,18 @@ impl Transaction {
 
     fn write(&mut self, oid: Oid, body: Vec<u8>) -> Result<()> {
         self.check_user_class(oid.class())?;
-        let relates = self.overlay.catalog().class_by_id(oid.class())?.relates;
-        let before = match relates {
+        let class = self.overlay.catalog().class_by_id(oid.class())?.clone();
+        let before = match class.relates {
             true => self.overlay.object(oid)?.map(|record| record.body.to_vec()),
             false => None,
         };
-        Arc::make_mut(&mut self.overlay).write(oid, Some(&body), false)?;
+        if class.derives {
+            let (body, memberships) = Self::take_members(&class, body)?;
+            Arc::make_mut(&mut self.overlay).write(oid, Some(&body), false)?;
+            self.set_members(oid, memberships, false)?;
+        } else {
+            Arc::make_mut(&mut self.overlay).write(oid, Some(&body), false)?;
+        }
         match before {
             Some(before) => self.relate(oid, Some(&before)),
             None => Ok(()),

@@ -1,6 +1,7 @@
 //! Transactions: one snapshot, and the writes made on top of it.
 
 mod alter;
+mod derived;
 mod handle;
 mod overlay;
 mod reading;

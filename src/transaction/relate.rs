@@ -4,7 +4,8 @@
 //!
 //! Two attributes that are each other's inverse say one thing twice, and a write to either side writes the other, in
 //! the same transaction. A side that is one reference belongs to one object at a time: whoever is given it takes it
-//! from its holder. An object joins the end of a list, once.
+//! from its holder. An object joins the end of a list, once. A set whose other side is one reference is not stored, and
+//! needs no such care: `derived.rs`.
 //!
 //! # Deletes
 //!
@@ -14,14 +15,14 @@
 //! nil (or leave their collection), and inverses forget what is gone.
 
 use std::collections::BTreeSet;
+use std::ops::ControlFlow;
 
 use super::handle::Transaction;
-use crate::access;
 use crate::catalog::{Attribute, Class, DeleteRule, OnDelete};
 use crate::error::{Constraint, ConstraintKind, Error, Result};
 use crate::object::codec::{read_slot, rewrite};
 use crate::object::{Oid, Type, Value};
-use crate::read::Reader;
+use crate::read::{Reader, each_holder};
 
 /// The objects a value refers to, itself or by its members.
 fn references(value: &Value) -> Vec<Oid> {
@@ -60,12 +61,46 @@ fn with(value: &Value, r#type: &Type, oid: Oid) -> Value {
     }
 }
 
+/// The holders of references to `target` under a rule that are not deleted themselves.
+fn staying(reader: &dyn Reader, rule: &DeleteRule, target: Oid, doomed: &BTreeSet<Oid>) -> Result<Vec<Oid>> {
+    let mut staying = Vec::new();
+    let holder = reader.catalog().class_by_id(rule.holder)?;
+    each_holder(reader, holder, &rule.attribute, target, &mut |found| {
+        staying.extend(found.iter().filter(|holder| !doomed.contains(holder)));
+        Ok(ControlFlow::Continue(()))
+    })?;
+    Ok(staying)
+}
+
+/// The first of them, for which no more is read than is needed.
+fn first_staying(
+    reader: &dyn Reader,
+    rule: &DeleteRule,
+    target: Oid,
+    doomed: &BTreeSet<Oid>,
+) -> Result<Option<Oid>> {
+    let mut first = None;
+    let holder = reader.catalog().class_by_id(rule.holder)?;
+    each_holder(reader, holder, &rule.attribute, target, &mut |found| {
+        first = found.iter().find(|holder| !doomed.contains(holder)).copied();
+        Ok(match first {
+            Some(_) => ControlFlow::Break(()),
+            None => ControlFlow::Continue(()),
+        })
+    })?;
+    Ok(first)
+}
+
 impl Transaction {
     /// Brings the other sides of an object's relationships up to a write of it that was just made; `before` is its body
     /// before that.
     pub(super) fn relate(&mut self, oid: Oid, before: Option<&[u8]>) -> Result<()> {
         let class = self.overlay().catalog().class_by_id(oid.class())?.clone();
-        for attribute in class.attributes.iter().filter(|own| own.inverse.is_some()) {
+        for attribute in class
+            .attributes
+            .iter()
+            .filter(|own| own.inverse.is_some() && !own.index_backed)
+        {
             let old = match before {
                 Some(body) => references(&read_slot(&class.layout, body, attribute.slot)?.to_value()?),
                 None => Vec::new(),
@@ -134,7 +169,7 @@ impl Transaction {
         self.set_attribute(target, &other, with(&value, &other.r#type, oid))
     }
 
-    fn set_attribute(&mut self, oid: Oid, attribute: &Attribute, value: Value) -> Result<()> {
+    pub(super) fn set_attribute(&mut self, oid: Oid, attribute: &Attribute, value: Value) -> Result<()> {
         let class = self.overlay().catalog().class_by_id(oid.class())?.clone();
         let body = match self.overlay().object(oid)? {
             Some(record) => rewrite(&class.layout, &record.body, &[(attribute.slot, value)])?,
@@ -145,45 +180,64 @@ impl Transaction {
 
     /// Deletes an object of a class that has relationships, or that others refer to under a rule.
     pub(super) fn delete_related(&mut self, oid: Oid) -> Result<()> {
+        let catalog = self.overlay().catalog().clone();
+        let rules = |target: Oid| catalog.rules.get(&target.class()).map_or(&[][..], Vec::as_slice);
         let mut doomed = BTreeSet::new();
         let mut waiting = vec![oid];
-        let mut holders = Vec::new();
+        // What becomes of the holders that stay is worked out when it is known which do.
+        let mut others: Vec<(&DeleteRule, Oid)> = Vec::new();
+        let reader = self.reader();
         while let Some(next) = waiting.pop() {
             if !doomed.insert(next) {
                 continue;
             }
-            let rules = self.overlay().catalog().rules.get(&next.class()).cloned();
-            for rule in rules.unwrap_or_default() {
-                for holder in self.holders(&rule, next)? {
-                    match rule.rule {
-                        OnDelete::Cascade => waiting.push(holder),
-                        _ => holders.push((holder, rule.clone(), next)),
-                    }
+            for rule in rules(next) {
+                if rule.rule != OnDelete::Cascade {
+                    others.push((rule, next));
+                    continue;
                 }
+                each_holder(
+                    &*reader,
+                    catalog.class_by_id(rule.holder)?,
+                    &rule.attribute,
+                    next,
+                    &mut |found| {
+                        waiting.extend(found.iter().filter(|holder| !doomed.contains(holder)));
+                        Ok(ControlFlow::Continue(()))
+                    },
+                )?;
             }
         }
-        for (holder, rule, target) in holders.iter().filter(|(holder, ..)| !doomed.contains(holder)) {
-            match rule.rule {
-                OnDelete::Restrict => return Err(self.restricted(*holder, rule, *target)),
-                _ => self.clear(*holder, rule, *target)?,
+        for (rule, target) in others.iter().filter(|(rule, _)| rule.rule == OnDelete::Restrict) {
+            if let Some(holder) = first_staying(&*reader, rule, *target, &doomed)? {
+                return Err(self.restricted(holder, rule, *target));
             }
         }
+        drop(reader);
+        for (rule, target) in others.iter().filter(|(rule, _)| rule.rule == OnDelete::Clear) {
+            for holder in staying(&*self.reader(), rule, *target, &doomed)? {
+                self.clear(holder, rule, *target)?;
+            }
+        }
+        self.delete_all(doomed)
+    }
+
+    fn delete_all(&mut self, doomed: BTreeSet<Oid>) -> Result<()> {
+        let catalog = self.overlay().catalog().clone();
         for oid in doomed {
-            let Some(before) = self.overlay().object(oid)?.map(|record| record.body.to_vec()) else {
+            let relates = catalog.live_class(oid.class()).is_some_and(|class| class.relates);
+            let Some(before) = self.overlay().object(oid)?.map(|record| match relates {
+                true => record.body.to_vec(),
+                false => Vec::new(),
+            }) else {
                 continue;
             };
             self.overlay_mut().write(oid, None, false)?;
-            self.relate(oid, Some(&before))?;
+            if relates {
+                self.relate(oid, Some(&before))?;
+            }
         }
         Ok(())
-    }
-
-    /// The objects that refer to `target` under a rule.
-    fn holders(&self, rule: &DeleteRule, target: Oid) -> Result<Vec<Oid>> {
-        let class = self.overlay().catalog().class_by_id(rule.holder)?;
-        let text = access::related_query(class, &rule.attribute)?;
-        let rows = self.query(&text, (target,))?.decode::<Oid>();
-        rows.collect()
     }
 
     fn restricted(&self, holder: Oid, rule: &DeleteRule, target: Oid) -> Error {
@@ -219,13 +273,14 @@ impl Transaction {
             .catalog()
             .declare_inverse(&class, attribute, Some(inverse))?;
         if changes.is_empty() {
-            return Ok(());
+            return self.derive(&class.name, attribute);
         }
         self.change_schema(changes)?;
         self.complete_inverses()?;
         self.overlay()
             .catalog()
             .check_inverses(self.overlay().catalog().class_by_id(class.id)?)?;
+        self.derive(&class.name, attribute)?;
         let mut existing = Vec::new();
         let other = self
             .overlay()
@@ -272,6 +327,15 @@ impl Transaction {
         Ok(())
     }
 
+    /// Derives the sets of all relationships of a class that can be.
+    pub(super) fn derive_all(&mut self, class: &str) -> Result<()> {
+        let class = self.overlay().catalog().user_class(class)?.clone();
+        let sides = class.attributes.iter().filter(|own| own.inverse.is_some());
+        sides
+            .into_iter()
+            .try_for_each(|own| self.derive(&class.name, &own.name))
+    }
+
     /// Gives every attribute of a class that has a rule for deletes an index.
     pub(super) fn index_rules(&mut self, class: &str) -> Result<()> {
         let class = self.overlay().catalog().user_class(class)?.clone();
@@ -299,6 +363,7 @@ impl Transaction {
         let Some((_, other)) = catalog.other_side(own) else {
             return Ok(());
         };
+        self.refuse_backing(class, own)?;
         let changes = catalog.declare_inverse(class, attribute, None)?;
         self.change_schema(changes)?;
         let declaring = self.overlay().catalog().class_by_id(other.declared_in)?.clone();

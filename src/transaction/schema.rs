@@ -30,6 +30,7 @@ impl Transaction {
             self.create_index(&definition.name, index)?;
         }
         self.complete_inverses()?;
+        self.derive_all(&definition.name)?;
         self.index_rules(&definition.name)
     }
 
@@ -42,6 +43,7 @@ impl Transaction {
         let changes = self.overlay().catalog().add_attributes(&class, attributes)?;
         self.change_schema(changes)?;
         self.complete_inverses()?;
+        self.derive_all(&class.name)?;
         self.index_rules(&class.name)
     }
 

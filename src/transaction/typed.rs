@@ -21,6 +21,13 @@ impl Transaction {
     pub fn view<T>(&self, reference: Ref<T>) -> Result<Option<ObjectRecord<T>>> {
         let (overlay, oid) = (self.overlay(), reference.oid());
         self.read_object(oid)?;
+        let derives = overlay
+            .catalog()
+            .live_class(oid.class())
+            .is_some_and(|class| class.derives);
+        if derives {
+            return ObjectRecord::pin(self.reader(), oid);
+        }
         if overlay.writes().get(oid).is_none() {
             return ObjectRecord::pin(overlay.view().clone(), oid);
         }
@@ -56,7 +63,11 @@ impl Transaction {
         attribute: &str,
         target: impl Into<Oid>,
     ) -> Result<Objects<T>> {
-        let text = access::related_query(access::class_of::<T>(self.overlay())?, attribute)?;
+        let text = access::related_query(
+            self.overlay().catalog(),
+            access::class_of::<T>(self.overlay())?,
+            attribute,
+        )?;
         self.query(&text, (target.into(),)).map(Rows::objects)
     }
 

@@ -51,7 +51,7 @@ mod value_ser;
 pub use attribute::from_slot;
 pub use de::from_record;
 pub use name::serialized_name;
-pub use probe::{Field, Shape, class_name, probe};
+pub use probe::{Field, Shape, class_name, field_names, probe};
 pub use row::from_row;
 pub use ser::{BodyWriter, to_body};
 

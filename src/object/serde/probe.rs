@@ -91,6 +91,14 @@ pub fn class_name<'de, T: Deserialize<'de>>() -> Result<&'static str> {
     class_of::<T>().map(|(name, _)| name)
 }
 
+/// The names of the fields of the struct `T`; `None` where it is none.
+pub fn field_names<'de, T: Deserialize<'de>>() -> Option<&'static [&'static str]> {
+    match ask::<T>(&[]) {
+        Some(Found::Struct(_, fields)) => Some(fields),
+        _ => None,
+    }
+}
+
 fn class_of<'de, T: Deserialize<'de>>() -> Result<(&'static str, &'static [&'static str])> {
     let reason = match ask::<T>(&[]) {
         Some(Found::Struct(name, fields)) => return Ok((name, fields)),

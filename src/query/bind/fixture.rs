@@ -119,6 +119,7 @@ fn add_class(
         slot,
         inverse: None,
         on_delete: OnDelete::Leave,
+        index_backed: false,
     };
     let attributes: Vec<Attribute> = attributes.iter().enumerate().map(attribute).collect();
     let slots = attributes.iter().map(|attribute| Slot {
@@ -138,6 +139,7 @@ fn add_class(
         layout: Arc::new(layout),
         family: family.iter().map(|id| ClassId(*id)).collect(),
         relates: false,
+        derives: false,
         indexes: Vec::new(),
         object: None,
         stored: Arc::new(stored),

@@ -7,7 +7,7 @@ use super::condition::truth;
 use super::name::suggest;
 use super::scope::Scope;
 use super::types::{common_type, comparable, type_error};
-use crate::catalog::{Class, IndexId};
+use crate::catalog::{Attribute, Class, IndexId};
 use crate::error::{QueryError, QueryErrorCode, Span};
 use crate::object::{ClassId, Type};
 use crate::query::ast::{self, ExprKind};
@@ -176,6 +176,9 @@ impl<'a> Binder<'a> {
         if !having && !below {
             return Err(self.unknown_attribute(&class, &base, name));
         }
+        if let Some(derived) = self.derived(&base, &class, name, span)? {
+            return Ok(derived);
+        }
         let (slots, r#type) = self.slots(&class, &name.text);
         let (base, name) = (Box::new(base), name.text.clone());
         Ok(Expression::new(
@@ -183,6 +186,37 @@ impl<'a> Binder<'a> {
             r#type,
             span,
         ))
+    }
+
+    /// An attribute that no object stores: the reverse step along the attribute it is the inverse of.
+    fn derived(
+        &mut self,
+        base: &Expression,
+        class: &Class,
+        name: &ast::Name,
+        span: Span,
+    ) -> Bound<Option<Expression>> {
+        let catalog = self.catalog.clone();
+        let having = class.family.iter().filter_map(|id| catalog.classes.get(id));
+        let having = having.filter_map(|class| class.attribute(&name.text));
+        let mut backings: Vec<_> = having.map(|own| catalog.backing(own)).collect();
+        backings.dedup_by(|a, b| {
+            let of = |side: &Option<(&Arc<Class>, &Attribute)>| {
+                side.map(|(holder, other)| (holder.id, other.name.clone()))
+            };
+            of(a) == of(b)
+        });
+        let (holder, other) = match backings.as_slice() {
+            [Some(backing)] => *backing,
+            [] | [None] => return Ok(None),
+            _ => {
+                let message = format!("{} is of several kinds below {}", name.text, class.name);
+                let error = QueryError::new(QueryErrorCode::Type, name.span, message);
+                return Err(error.hint(format!("name the class: {base}[is ..].{}", name.text)));
+            }
+        };
+        self.reverse_step(base.clone(), holder, other, true, span)
+            .map(Some)
     }
 
     fn unknown_attribute(&self, class: &Class, base: &Expression, name: &ast::Name) -> QueryError {
@@ -256,16 +290,27 @@ impl<'a> Binder<'a> {
             );
             return Err(type_error(span, message));
         }
-        let collection = declared.r#type.member().is_some();
-        let (slots, _) = self.slots(&found, &attribute.text);
+        self.reverse_step(base, &found, declared, false, span)
+    }
+
+    fn reverse_step(
+        &mut self,
+        base: Expression,
+        found: &Arc<Class>,
+        declared: &Attribute,
+        of_living: bool,
+        span: Span,
+    ) -> Bound<Expression> {
+        let (slots, _) = self.slots(found, &declared.name);
         let kind = ExpressionKind::Reverse {
             base: Box::new(base),
             class: found.name.clone(),
             classes: found.family.clone(),
-            attribute: attribute.text.clone(),
+            attribute: declared.name.clone(),
             slots,
-            collection,
-            index: self.reference_index(found.id, &attribute.text),
+            collection: declared.r#type.member().is_some(),
+            index: self.reference_index(found.id, &declared.name),
+            of_living,
         };
         Ok(Expression::new(
             kind,
@@ -276,14 +321,8 @@ impl<'a> Binder<'a> {
 
     /// A usable index on exactly this attribute that covers the class.
     fn reference_index(&self, class: ClassId, attribute: &str) -> Option<IndexId> {
-        let indexes = self.catalog.indexes.values().filter(|index| {
-            let on_it = match index.components.as_slice() {
-                [component] => matches!(component.path.as_slice(), [only] if **only == *attribute),
-                _ => false,
-            };
-            index.ready && index.steps.is_empty() && on_it && self.catalog.is_a(class, index.class)
-        });
-        indexes.map(|index| index.id).min()
+        let index = self.catalog.index_of_reference(class, attribute);
+        index.filter(|index| index.ready).map(|index| index.id)
     }
 
     /// `start.path{m,n}`

@@ -8,6 +8,7 @@ use crate::error::{QueryErrorCode, Result};
 use crate::object::{ClassId, Oid, Record, Value, codec};
 use crate::query::function::arithmetic::failure;
 use crate::query::plan::{Expression, Slots};
+use crate::read::value_of;
 
 impl<'r, 'a> Evaluator<'r, 'a> {
     /// The attribute of an object; nil where there is no object, or its class lacks the attribute.
@@ -76,6 +77,12 @@ impl<'r, 'a> Evaluator<'r, 'a> {
     }
 
     fn named(&self, record: &Record<'_>, name: &str) -> Result<Value> {
+        let class = self.run.reader().catalog().classes.get(&record.oid.class());
+        if let Some(class) = class.filter(|class| class.derives)
+            && let Some(attribute) = class.attribute(name)
+        {
+            return value_of(self.run.reader(), class, record, attribute);
+        }
         let layout = self.run.layout(record.oid.class());
         match layout.and_then(|layout| layout.slot(name)) {
             Some(slot) => self.slot(record, slot),

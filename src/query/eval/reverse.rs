@@ -58,12 +58,14 @@ impl Evaluator<'_, '_> {
             base,
             classes,
             index: Some(index),
+            of_living,
             ..
         } = kind
         else {
             return Ok(None);
         };
         match self.evaluate(base)? {
+            Value::Reference(target) if *of_living && self.run.object(target)?.is_none() => Ok(Some(0)),
             Value::Reference(target) => {
                 let range = equal_range(Value::Reference(target));
                 entries(*index, &range, classes, &self.run).map(Some)
@@ -74,10 +76,16 @@ impl Evaluator<'_, '_> {
 
     /// All objects whose attribute refers to the base.
     pub(super) fn reverse(&self, kind: &ExpressionKind) -> Result<Value> {
-        let ExpressionKind::Reverse { base, .. } = kind else {
+        let ExpressionKind::Reverse { base, of_living, .. } = kind else {
             return Ok(Value::Nil);
         };
-        let targets = references(&self.evaluate(base)?);
+        let mut targets = references(&self.evaluate(base)?);
+        if *of_living {
+            targets = self.living(targets)?;
+            if targets.is_empty() {
+                return Ok(Value::Nil);
+            }
+        }
         let mut sources = Visited::default();
         if !targets.is_empty() {
             self.sources(kind, &targets, &mut |_, source| {
@@ -85,6 +93,17 @@ impl Evaluator<'_, '_> {
             })?;
         }
         Ok(Value::set(sources.sorted().into_iter().map(Value::Reference)))
+    }
+
+    /// Those of the objects that exist.
+    pub(super) fn living(&self, mut oids: Vec<Oid>) -> Result<Vec<Oid>> {
+        let mut exist = Vec::with_capacity(oids.len());
+        for oid in &oids {
+            exist.push(self.run.object(*oid)?.is_some());
+        }
+        let mut exist = exist.into_iter();
+        oids.retain(|_| exist.next() == Some(true));
+        Ok(oids)
     }
 
     /// Gives `see` every pair of an object of `targets` and one that refers to it.

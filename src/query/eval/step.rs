@@ -21,9 +21,12 @@ impl Evaluator<'_, '_> {
             ExpressionKind::Attribute { base, slots, .. } if base.as_column() == Some(variable) => {
                 self.follow(from, slots, see)
             }
-            ExpressionKind::Reverse { base, .. } if base.as_column() == Some(variable) => {
-                self.sources(&step.kind, from, see)
-            }
+            ExpressionKind::Reverse { base, .. } if base.as_column() == Some(variable) => match step.kind {
+                ExpressionKind::Reverse { of_living: true, .. } => {
+                    self.sources(&step.kind, &self.living(from.to_vec())?, see)
+                }
+                _ => self.sources(&step.kind, from, see),
+            },
             _ => {
                 for (number, oid) in from.iter().enumerate() {
                     if number % BATCH == 0 {

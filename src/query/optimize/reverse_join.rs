@@ -5,7 +5,7 @@
 //! index for each row, which stops where the rows above it do.
 
 use super::rule::{Context, Rule, bottom_up};
-use crate::object::Type;
+use crate::object::{Type, Value};
 use crate::query::plan::{
     Access, Column, Comparison, Equal, Expression, ExpressionKind, IndexKey, JoinKind, Plan,
 };
@@ -37,10 +37,27 @@ impl Rule for ReverseJoin {
     }
 }
 
-/// The objects that refer to something, and on which condition they do.
+/// The objects that refer to something, and on which conditions they do.
 struct Sources {
     plan: Plan,
-    condition: Option<Expression>,
+    conditions: Vec<Expression>,
+}
+
+/// An object that has an attribute only if it is there: what its referrers must be equal to, and what must hold besides.
+/// One that no row names is looked at once; where each row has one, the condition goes to where the rows come from.
+fn living(base: &Expression) -> (Expression, Option<Expression>) {
+    let dangling = ExpressionKind::IsDangling(Box::new(base.clone()));
+    let dangling = Expression::new(dangling, Type::Bool, base.span);
+    if !base.free_columns().is_empty() {
+        let there = ExpressionKind::Not(Box::new(dangling));
+        return (base.clone(), Some(Expression::new(there, Type::Bool, base.span)));
+    }
+    let nothing = Expression::constant(Value::Nil, base.r#type.clone());
+    let there = ExpressionKind::Case {
+        branches: vec![(dangling, nothing)],
+        otherwise: Some(Box::new(base.clone())),
+    };
+    (Expression::new(there, base.r#type.clone(), base.span), None)
 }
 
 fn sources(column: &Column, collection: &Expression, context: &Context<'_>) -> Option<Sources> {
@@ -52,6 +69,7 @@ fn sources(column: &Column, collection: &Expression, context: &Context<'_>) -> O
         slots,
         collection: several,
         index,
+        of_living,
     } = &collection.kind
     else {
         return None;
@@ -61,20 +79,12 @@ fn sources(column: &Column, collection: &Expression, context: &Context<'_>) -> O
         return None;
     }
     if !several && matches!(declared.r#type, Type::Reference(_)) {
-        let attribute = ExpressionKind::Attribute {
+        let referring = ExpressionKind::Attribute {
             base: Box::new(Expression::column(column.clone(), collection.span)),
             name: attribute.clone(),
             slots: slots.clone(),
         };
-        let equal = ExpressionKind::Compare {
-            operator: Comparison::Equal,
-            left: Box::new(Expression::new(
-                attribute,
-                declared.r#type.clone(),
-                collection.span,
-            )),
-            right: base.clone(),
-        };
+        let referring = Expression::new(referring, declared.r#type.clone(), collection.span);
         return Some(Sources {
             plan: Plan::Extent {
                 column: column.clone(),
@@ -82,7 +92,7 @@ fn sources(column: &Column, collection: &Expression, context: &Context<'_>) -> O
                 classes: classes.clone(),
                 estimate: None,
             },
-            condition: Some(Expression::new(equal, Type::Bool, collection.span)),
+            conditions: conditions(referring, base, *of_living),
         });
     }
     let index = context.catalog.indexes.get(index.as_ref()?)?;
@@ -105,26 +115,43 @@ fn sources(column: &Column, collection: &Expression, context: &Context<'_>) -> O
     };
     Some(Sources {
         plan,
-        condition: None,
+        conditions: Vec::new(),
     })
+}
+
+/// That an attribute refers to `base`, and that this is there where it must be.
+fn conditions(referring: Expression, base: &Expression, of_living: bool) -> Vec<Expression> {
+    let (target, there) = match of_living {
+        true => living(base),
+        false => (base.clone(), None),
+    };
+    let span = referring.span;
+    let equal = ExpressionKind::Compare {
+        operator: Comparison::Equal,
+        left: Box::new(referring),
+        right: Box::new(target),
+    };
+    let equal = Expression::new(equal, Type::Bool, span);
+    [Some(equal), there].into_iter().flatten().collect()
 }
 
 fn joined(input: Plan, sources: Sources, outer: bool, on: Option<Expression>) -> Plan {
     let kind = if outer { JoinKind::Left } else { JoinKind::Inner };
     let alone = matches!(input, Plan::Unit) && !outer;
-    let conditions: Vec<Expression> = sources.condition.clone().into_iter().chain(on.clone()).collect();
+    let equal = !sources.conditions.is_empty();
+    let conditions: Vec<Expression> = sources.conditions.into_iter().chain(on.clone()).collect();
     if alone {
         return super::conjunction::filtered(sources.plan, conditions);
     }
     let (left, right) = (Box::new(input), Box::new(sources.plan));
-    match sources.condition {
-        Some(_) => Plan::Join {
+    match equal {
+        true => Plan::Join {
             left,
             right,
             kind,
             on: super::conjunction::all(conditions),
         },
-        None => Plan::Apply {
+        false => Plan::Apply {
             left,
             right,
             kind,

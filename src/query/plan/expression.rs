@@ -363,6 +363,8 @@ pub enum ExpressionKind {
         collection: bool,
         /// An index on the attribute; without one the extent is scanned.
         index: Option<crate::catalog::IndexId>,
+        /// Whether it is an attribute of the object, which one that is gone does not have.
+        of_living: bool,
     },
     /// The set of distinct objects reached from `start` by a walk of `minimum..=maximum` steps.
     Closure {
