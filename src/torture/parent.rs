@@ -15,11 +15,13 @@ use crate::error::{Error, Result};
 use crate::files::place;
 use crate::maintain::Progress;
 use crate::maintain::{Restore, Watch};
+use crate::object::CommitNumber;
 
 /// What to torture, and for how long.
 #[derive(Debug, Clone)]
 pub struct Torture {
-    /// The database directory; it must not exist, or be empty. Beside it lie `.backup` and `.restored`.
+    /// The database directory; it must not exist, or be empty. Beside it lie `.backup`, `.restored` and
+    /// `.salvaged`.
     pub database: PathBuf,
     /// How long.
     pub time: Duration,
@@ -46,6 +48,10 @@ pub struct TortureReport {
     pub backups: u64,
     /// Backups that were restored and compared.
     pub restores: u64,
+    /// Restores that ended at an earlier commit.
+    pub earlier: u64,
+    /// Databases that were salvaged and compared.
+    pub salvages: u64,
     /// Compactions that workers finished.
     pub compactions: u64,
     /// Checks of everything.
@@ -73,9 +79,10 @@ impl fmt::Display for TortureReport {
         )?;
         writeln!(
             f,
-            "backups          {}, {} restored and compared",
-            self.backups, self.restores
+            "backups          {}, {} restored and compared, {} of them at an earlier commit",
+            self.backups, self.restores, self.earlier
         )?;
+        writeln!(f, "salvages         {}, without a loss", self.salvages)?;
         writeln!(f, "compactions      {}", self.compactions)?;
         writeln!(f, "checks           {}, all clean", self.checks)?;
         writeln!(f, "databases        {}", self.databases)?;
@@ -130,6 +137,7 @@ pub fn torture(torture: &Torture, watch: Watch<'_>) -> Result<TortureReport> {
     soak.check()?;
     soak.report.acknowledged = soak.report.acknowledged.saturating_add(soak.record.acknowledged);
     let _ = place::remove(&soak.beside(".restored"));
+    let _ = place::remove(&soak.beside(".salvaged"));
     Ok(soak.report)
 }
 
@@ -266,15 +274,25 @@ impl Soak<'_> {
 
     /// Opens what the worker left, and compares it with the record.
     fn compare(&mut self) -> Result<()> {
+        let unmended = match self.random.one_in(3) && place::has(&self.torture.database, "FORMAT") {
+            true => self.read_only()?,
+            false => None,
+        };
         let database = self.open(&self.torture.database)?;
         let snapshot = database.snapshot();
         let found = self.read(&snapshot)?;
         self.record.compare(&found).map_err(finding)?;
+        if unmended.is_some_and(|unmended| unmended != found) {
+            return Err(finding("reading only showed another state than opening for writing"));
+        }
         drop(snapshot);
         if self.random.one_in(4) {
             self.check_one(&database)?;
         }
         database.close()?;
+        if self.random.one_in(8) {
+            self.salvage(&found)?;
+        }
         if self.random.one_in(5) && place::has(&self.beside(".backup"), "manifest") {
             self.restore()?;
         }
@@ -293,19 +311,64 @@ impl Soak<'_> {
         }
     }
 
-    /// Restores the newest backup and checks it: it is some state of the past, whole in itself.
-    fn restore(&mut self) -> Result<()> {
-        let path = self.beside(".restored");
-        match Restore::new(self.beside(".backup"), &path).replace(true).run() {
-            // The first backup was cut short.
-            Err(Error::Format(_)) => return Ok(()),
-            outcome => drop(outcome?),
+    /// What a read-only open sees of what a kill left; `None` where there was not even a database yet.
+    fn read_only(&self) -> Result<Option<BTreeMap<i64, i64>>> {
+        let options = Database::options(&self.torture.database).memory(64 << 20);
+        match options.read_only(true).create(false).open() {
+            // Killed while the database was being made: only an open for writing makes the rest.
+            Err(Error::Format(_)) => Ok(None),
+            outcome => self.read(&outcome?.snapshot()).map(Some),
         }
+    }
+
+    /// Salvages the closed database: it is sound, so everything is there and nothing is lost.
+    fn salvage(&mut self, expected: &BTreeMap<i64, i64>) -> Result<()> {
+        let path = self.beside(".salvaged");
+        let _ = place::remove(&path);
+        let report = Database::salvage(&self.torture.database, &path)?;
+        if !report.losses.is_empty() {
+            return Err(finding(format!("salvaging a sound database: {report}")));
+        }
+        let database = self.open(&path)?;
+        if self.read(&database.snapshot())? != *expected {
+            return Err(finding("the salvaged database holds something else"));
+        }
+        self.report.salvages = self.report.salvages.saturating_add(1);
+        database.close()
+    }
+
+    /// Restores the newest backup, and then a commit not long before it.
+    fn restore(&mut self) -> Result<()> {
+        let Some(newest) = self.restore_until(None)? else {
+            return Ok(());
+        };
+        let earlier = CommitNumber(newest.0.saturating_sub(self.random.below(300)).max(1));
+        if self.restore_until(Some(earlier))?.is_some() {
+            self.report.earlier = self.report.earlier.saturating_add(1);
+        }
+        Ok(())
+    }
+
+    /// Restores and checks a state of the past, which is whole in itself; the commit it ends with.
+    fn restore_until(&mut self, commit: Option<CommitNumber>) -> Result<Option<CommitNumber>> {
+        let path = self.beside(".restored");
+        let mut restore = Restore::new(self.beside(".backup"), &path).replace(true);
+        if let Some(commit) = commit {
+            restore = restore.until_commit(commit);
+        }
+        let reached = match restore.run() {
+            // The first backup was cut short.
+            Err(Error::Format(_)) => return Ok(None),
+            // The cleaner freed a segment between two backups, or the commit is older than the first.
+            Err(Error::Argument(_)) if commit.is_some() => return Ok(None),
+            outcome => outcome?.commit,
+        };
         let database = self.open(&path)?;
         self.read(&database.snapshot())?;
         self.check_one(&database)?;
         self.report.restores = self.report.restores.saturating_add(1);
-        database.close()
+        database.close()?;
+        Ok(Some(reached))
     }
 
     fn check(&mut self) -> Result<()> {

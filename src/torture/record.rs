@@ -14,7 +14,7 @@ pub(super) struct Record {
 }
 
 impl Record {
-    /// Takes in one line of a worker: `try KEY VALUE` or `ack KEY VALUE`, `-` for none. Others, and a last line that was
+    /// Takes in one line of a worker: `try`, `ack` or `also`, `KEY VALUE`, `-` for none. Others, and a last line that was
     /// cut short, are passed over.
     pub(super) fn hear(&mut self, line: &str) {
         let mut words = line.split(' ');
@@ -27,6 +27,8 @@ impl Record {
         let values = self.possible.entry(key).or_insert_with(|| BTreeSet::from([None]));
         match verb {
             "try" => drop(values.insert(value)),
+            // Acknowledged together with others.
+            "also" => *values = BTreeSet::from([value]),
             "ack" => {
                 self.acknowledged = self.acknowledged.saturating_add(1);
                 *values = BTreeSet::from([value]);

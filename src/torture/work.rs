@@ -47,6 +47,7 @@ pub(super) struct Account {
 /// Defines the classes, and makes the accounts; harmless to repeat after a kill.
 pub(super) fn define(database: &Database) -> Result<()> {
     database.define_all::<(Left, Right, Account)>()?;
+    super::evolve::define(database)?;
     let unique = |attribute: &str| IndexDefinition {
         unique: true,
         ..IndexDefinition::on(attribute)
@@ -124,7 +125,7 @@ pub(super) fn finding(sentence: impl Into<String>) -> Error {
     Error::other(std::io::Error::other(sentence.into()))
 }
 
-/// All pairs of a snapshot; an error where halves do not match, accounts do not add up, or an index and a scan disagree.
+/// All pairs and shapes of a snapshot; an error where halves do not match, accounts do not add up, or an index and a scan disagree.
 pub(super) fn read_all(snapshot: &Snapshot) -> Result<BTreeMap<i64, i64>> {
     let mut lefts = BTreeMap::new();
     for left in snapshot.extent::<Left>()? {
@@ -165,6 +166,7 @@ pub(super) fn read_all(snapshot: &Snapshot) -> Result<BTreeMap<i64, i64>> {
         }
     }
     check_accounts(snapshot)?;
+    lefts.extend(super::evolve::read(snapshot)?);
     Ok(lefts)
 }
 

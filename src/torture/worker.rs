@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use super::evolve;
 use super::random::Random;
 use super::work::{ACCOUNTS, check_accounts, define, finding, read_all, transfer, write_pair};
 use crate::catalog::IndexDefinition;
@@ -55,6 +56,7 @@ pub fn worker(worker: &Worker) -> Result<()> {
             threads.push(scope.spawn(move || work.guard(|| work.write(number))));
         }
         threads.push(scope.spawn(|| work.guard(|| work.transfers())));
+        threads.push(scope.spawn(|| work.guard(|| work.evolve())));
         threads.push(scope.spawn(|| work.guard(|| work.read())));
         threads.push(scope.spawn(|| work.guard(|| work.maintain())));
         let join = |thread: std::thread::ScopedJoinHandle<'_, Result<()>>| {
@@ -107,7 +109,16 @@ impl Work<'_> {
             };
             let text = value.map_or("-".into(), |value| value.to_string());
             say(&format!("try {key} {text} .\n"))?;
-            self.until_done(durability, |tx| write_pair(tx, key, value, padding))?;
+            let detour = random.one_in(4);
+            self.until_done(durability, |tx| {
+                if detour {
+                    // Taken back: nothing of it may ever be seen.
+                    tx.savepoint("before");
+                    write_pair(tx, key, Some(-8), 20)?;
+                    tx.rollback_to("before")?;
+                }
+                write_pair(tx, key, value, padding)
+            })?;
             say(&format!("ack {key} {text} .\n"))?;
             // Written and rolled back: nothing of it may ever be seen.
             if random.one_in(10) {
@@ -159,6 +170,38 @@ impl Work<'_> {
         Ok(())
     }
 
+    /// Creates and deletes shapes, and alters or drops their class.
+    fn evolve(&self) -> Result<()> {
+        let mut random = self.random(400);
+        while self.goes_on() {
+            match random.below(60) {
+                0 => self.drop_shapes()?,
+                1..8 => evolve::alter(&self.database, &mut random)?,
+                _ => {
+                    let turn = evolve::choose(&self.database, &mut random)?;
+                    let key = evolve::key(turn.number);
+                    let text = turn.value().map_or("-".into(), |value| value.to_string());
+                    say(&format!("try {key} {text} .\n"))?;
+                    evolve::take(&self.database, turn)?;
+                    say(&format!("ack {key} {text} .\n"))?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn drop_shapes(&self) -> Result<()> {
+        let tell = |verb: &str| {
+            let keys = (0..evolve::SHAPES).map(|number| evolve::key(number as i64));
+            let lines: String = keys.map(|key| format!("{verb} {key} - .\n")).collect();
+            say(&lines)
+        };
+        tell("try")?;
+        evolve::drop_class(&self.database)?;
+        tell("also")?;
+        evolve::define(&self.database)
+    }
+
     /// Reads everything, twice from each snapshot: what it shows must not change.
     fn read(&self) -> Result<()> {
         let mut random = self.random(200);
@@ -168,6 +211,15 @@ impl Work<'_> {
             std::thread::sleep(Duration::from_millis(random.below(300)));
             if read_all(&snapshot)? != before {
                 return Err(finding("a snapshot has changed"));
+            }
+            let commit = snapshot.commit();
+            drop(snapshot);
+            match self.database.snapshot_at(commit).and_then(|older| read_all(&older)) {
+                Ok(older) if older == before => {}
+                Ok(_) => return Err(finding(format!("the state of commit {} has changed", commit.0))),
+                // It is no longer kept.
+                Err(Error::Expired(_)) => {}
+                Err(error) => return Err(error),
             }
         }
         Ok(())
@@ -181,7 +233,10 @@ impl Work<'_> {
                 0 | 1 => self.database.checkpoint()?,
                 2 | 3 => self.toggle_indexes(&mut random)?,
                 4 => {
-                    let options = CompactOptions::new();
+                    let mut options = CompactOptions::new();
+                    if random.one_in(3) {
+                        options = options.cluster_by("TortureRight.left");
+                    }
                     self.database
                         .compact(&options, &mut |_| ControlFlow::Continue(()))?;
                     say("compacted\n")?;
