@@ -49,7 +49,10 @@ pub(super) fn read(snapshot: &Snapshot) -> Result<Vec<(i64, i64)>> {
     found.sort_unstable();
     // The same through whatever index there is.
     let mut indexed = Vec::new();
-    for row in rows(snapshot, "select s.number from TortureShape s where s.double >= 0")? {
+    for row in rows(
+        snapshot,
+        "select s.number from TortureShape s where s.double >= 0",
+    )? {
         let number = whole(row.first()).unwrap_or(-1);
         indexed.push((key(number), number * 2));
     }

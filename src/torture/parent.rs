@@ -283,7 +283,9 @@ impl Soak<'_> {
         let found = self.read(&snapshot)?;
         self.record.compare(&found).map_err(finding)?;
         if unmended.is_some_and(|unmended| unmended != found) {
-            return Err(finding("reading only showed another state than opening for writing"));
+            return Err(finding(
+                "reading only showed another state than opening for writing",
+            ));
         }
         drop(snapshot);
         if self.random.one_in(4) {

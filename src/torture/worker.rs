@@ -214,7 +214,11 @@ impl Work<'_> {
             }
             let commit = snapshot.commit();
             drop(snapshot);
-            match self.database.snapshot_at(commit).and_then(|older| read_all(&older)) {
+            match self
+                .database
+                .snapshot_at(commit)
+                .and_then(|older| read_all(&older))
+            {
                 Ok(older) if older == before => {}
                 Ok(_) => return Err(finding(format!("the state of commit {} has changed", commit.0))),
                 // It is no longer kept.
