@@ -31,6 +31,9 @@ pub trait Disk: Send + Sync + std::fmt::Debug {
     /// read-only disk shared with other readers, and nothing is created. [`Error::Locked`](crate::Error::Locked) if
     /// another holds it.
     fn lock(&self, path: &Path) -> Result<Box<dyn Send + Sync>>;
+    /// A new empty file for what is not kept: no directory lists it, and it is gone with its last handle, or with the
+    /// process. Never synced.
+    fn temporary(&self) -> Result<Arc<dyn File>>;
     /// Whether writing is refused.
     fn is_read_only(&self) -> bool;
 }

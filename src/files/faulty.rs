@@ -18,7 +18,7 @@ use parking_lot::Mutex;
 use super::disk::{Disk, File};
 use super::faulty_image::{Change, Contents, Entries, EntryChange};
 use super::map::Map;
-use super::memory::{names_in, refused};
+use super::memory::{MemoryFile, names_in, refused};
 use super::positional::{read_exact_at, write_all_at};
 use crate::error::{Error, Result};
 
@@ -295,6 +295,11 @@ impl Disk for FaultyDisk {
             path: path.to_path_buf(),
             state: self.state.clone(),
         }))
+    }
+
+    /// In memory, and without faults: nothing of it is meant to last.
+    fn temporary(&self) -> Result<Arc<dyn File>> {
+        MemoryFile::temporary()
     }
 
     fn is_read_only(&self) -> bool {

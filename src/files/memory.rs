@@ -108,6 +108,10 @@ impl Disk for MemoryDisk {
         Ok(Box::new(()))
     }
 
+    fn temporary(&self) -> Result<Arc<dyn File>> {
+        MemoryFile::temporary()
+    }
+
     fn is_read_only(&self) -> bool {
         false
     }
@@ -115,12 +119,22 @@ impl Disk for MemoryDisk {
 
 /// An anonymous file under a name of its own.
 #[derive(Debug)]
-struct MemoryFile {
+pub(super) struct MemoryFile {
     path: PathBuf,
     file: fs::File,
 }
 
 impl MemoryFile {
+    /// A new empty file that no directory lists.
+    pub(super) fn temporary() -> Result<Arc<dyn File>> {
+        let made =
+            anonymous_file().map_err(|error| Error::io("creating a temporary file in memory", error))?;
+        Ok(Arc::new(MemoryFile {
+            path: PathBuf::from("temporary"),
+            file: made,
+        }))
+    }
+
     fn failed(&self, doing: &str, error: io::Error) -> Error {
         Error::io(format!("{doing} {} in memory", self.path.display()), error)
     }

@@ -4,6 +4,7 @@ use std::fs::{self, OpenOptions, TryLockError};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use super::disk::{Disk, File};
@@ -175,6 +176,28 @@ impl Disk for RealDisk {
                 Err(TryLockError::Error(error)) => return Err(Error::io(doing(), error)),
             }
         }
+    }
+
+    /// Created in the directory (of one opened read-only, among the temporary files of the system) and removed from it at
+    /// once.
+    fn temporary(&self) -> Result<Arc<dyn File>> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let directory = match self.read_only {
+            true => std::env::temp_dir(),
+            false => self.root.clone(),
+        };
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = directory.join(format!("temporary-{}-{number}", std::process::id()));
+        let made = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(&path)
+            .and_then(|file| fs::remove_file(&path).map(|()| file));
+        let file = made
+            .map_err(|error| Error::io(format!("creating the temporary file {}", path.display()), error))?;
+        Ok(Arc::new(RealFile { path, file }))
     }
 
     fn is_read_only(&self) -> bool {

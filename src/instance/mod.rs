@@ -8,6 +8,7 @@ mod maintenance;
 mod open;
 mod opened;
 mod options;
+mod query_files;
 mod victims;
 
 pub use cleaning::{Pace, Reclaimed};

@@ -10,6 +10,7 @@ use super::indexes::recover;
 use super::ledger::Ledger;
 use super::opened::{Instance, Parts};
 use super::options::Options;
+use super::query_files::QueryFiles;
 use crate::catalog::{Catalog, SystemClass};
 use crate::commit::Pipeline;
 use crate::error::{Error, Result};
@@ -42,6 +43,7 @@ pub fn open_on(disk: Arc<dyn Disk>, storage: IndexStorage, options: Options) -> 
         create: options.create,
         memory: options.memory / 4,
     };
+    let temporary = Arc::new(QueryFiles(disk.clone()));
     let (heap, recovered) = Heap::open(disk, heap_options)?;
     let heap = Arc::new(heap);
     let catalog = Arc::new(load_catalog(&heap.view(), recovered.last_commit)?);
@@ -61,7 +63,7 @@ pub fn open_on(disk: Arc<dyn Disk>, storage: IndexStorage, options: Options) -> 
         heap,
         indexes,
         ledger: Ledger::new(options.max_snapshot_age),
-        engine: Arc::new(Engine::new(options.memory / 4)),
+        engine: Arc::new(Engine::new(options.memory / 4, Some(temporary))),
         cleaning: Mutex::default(),
         cleaners_waiting: AtomicU32::new(0),
         recovery: recovered.cut,

@@ -16,7 +16,7 @@ use parking_lot::Mutex;
 
 use super::ast;
 use super::bind::{self, bind_statement, bind_value, has_definitions, type_of};
-use super::exec::{self, Options, ProfileSink, Row, Rows};
+use super::exec::{self, Options, ProfileSink, Row, Rows, TemporaryFiles};
 use super::optimize::{ReaderEstimates, optimize};
 use super::parameters::Parameters;
 use super::parser::parse_statement;
@@ -36,6 +36,7 @@ use crate::read::Reader;
 #[derive(Debug)]
 pub struct Engine {
     memory: usize,
+    temporary: Option<Arc<dyn TemporaryFiles>>,
     plans: Mutex<PlanCache>,
     optimizer_off: AtomicBool,
 }
@@ -57,10 +58,12 @@ pub struct Run {
 pub(super) type ParameterTypes = Vec<(Arc<str>, Type)>;
 
 impl Engine {
-    /// An engine whose queries may hold `memory` bytes each in sorts, groups, joins and `distinct`.
-    pub fn new(memory: usize) -> Self {
+    /// An engine whose queries may hold `memory` bytes each in sorts, groups, joins and `distinct`, and put rows that do
+    /// not fit into temporary files.
+    pub fn new(memory: usize, temporary: Option<Arc<dyn TemporaryFiles>>) -> Self {
         Engine {
             memory,
+            temporary,
             plans: Mutex::default(),
             optimizer_off: AtomicBool::new(false),
         }
@@ -296,6 +299,7 @@ impl Engine {
             ended: run.ended.clone(),
             profile: run.profile.clone(),
             memory: run.settings.memory.unwrap_or(self.memory),
+            temporary: self.temporary.clone(),
             deadline: run
                 .settings
                 .timeout

@@ -22,7 +22,7 @@ pub use bind::{check_method, check_query};
 pub use cancel::CancelHandle;
 pub use caret::caret;
 pub use engine::{Engine, Run};
-pub use exec::{ProfileSink, Row, Rows, Statistics as QueryStatistics};
+pub use exec::{ProfileSink, Row, Rows, Statistics as QueryStatistics, TemporaryFile, TemporaryFiles};
 pub use function::names as function_names;
 pub use nearest::nearest;
 pub use parameters::Parameters;

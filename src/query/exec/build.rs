@@ -366,6 +366,7 @@ fn join<'a>(plan: &'a Plan, shared: &'a Shared) -> Result<Boxed<'a>> {
                 table: None,
                 rows: Batch::default(),
                 at: None,
+                overflow: hash_join::Overflow::default(),
             })
         }
         Plan::Apply { .. } => Box::new(apply::Apply {
@@ -415,6 +416,7 @@ fn holding<'a>(plan: &'a Plan, shared: &'a Shared) -> Result<Boxed<'a>> {
                 partition: partition.as_ref().map(|partition| fields(&compiler, partition)),
                 input: build(input, shared)?,
                 groups: None,
+                waiting: Vec::new(),
             })
         }
         Plan::Sort { input, keys } => Box::new(sort::Sort {
@@ -440,6 +442,7 @@ fn holding<'a>(plan: &'a Plan, shared: &'a Shared) -> Result<Boxed<'a>> {
             input: build(input, shared)?,
             seen: distinct::Seen::default(),
             rows: Batch::default(),
+            overflow: distinct::Overflow::default(),
         }),
         _ => leaf(plan, false),
     })

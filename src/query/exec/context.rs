@@ -9,6 +9,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::batch::Batch;
 use super::profiler::{Profiler, Sink};
+use super::spill::TemporaryFiles;
 use crate::error::{Error, Result};
 use crate::object::{ClassId, Layout, Oid, Record, Timestamp, Value, ValueRef};
 use crate::query::eval::ReverseUse;
@@ -40,6 +41,8 @@ pub struct Options {
     pub deadline: Option<Instant>,
     /// The bytes that sorting, grouping, joining and `distinct` may hold together.
     pub memory: usize,
+    /// Where rows go that do not fit in it; without it a query that needs more fails.
+    pub temporary: Option<Arc<dyn TemporaryFiles>>,
     /// The time `now()` gives.
     pub now: Timestamp,
     /// Where a profile of the run goes, if one is wanted.
@@ -56,6 +59,7 @@ impl Default for Options {
             ended: Arc::default(),
             deadline: None,
             memory: 64 * 1024 * 1024,
+            temporary: None,
             now: Timestamp(micros),
             profile: None,
         }
@@ -202,7 +206,7 @@ impl Context {
     /// Reserves memory for what `operator` holds; an error that names it if the query's budget is used up.
     pub fn hold(&self, operator: &str, bytes: usize) -> Result<()> {
         let held = self.held.get().saturating_add(bytes);
-        if held > self.options.memory {
+        if bytes > 0 && held > self.options.memory {
             return Err(Error::Limit(format!(
                 "the query is over budget: {operator} needs more than the {} bytes a query may hold; ask for \
                  fewer rows or raise the memory limit",
@@ -213,7 +217,29 @@ impl Context {
         Ok(())
     }
 
-    fn take(&self, bytes: usize) {
+    /// The bytes the query may hold.
+    pub fn budget(&self) -> usize {
+        self.options.memory
+    }
+
+    /// The bytes that can still be held before rows should go elsewhere.
+    pub fn room(&self) -> usize {
+        (self.options.memory / 4 * 3).saturating_sub(self.held.get())
+    }
+
+    /// Where rows go that do not fit in memory.
+    pub fn temporary(&self) -> Option<&Arc<dyn TemporaryFiles>> {
+        self.options.temporary.as_ref()
+    }
+
+    /// Counts bytes written to temporary files.
+    pub fn count_spilled(&self, bytes: usize) {
+        self.count(|s| s.spilled = s.spilled.saturating_add(bytes as u64));
+        self.measure(|m| m.spilled = m.spilled.saturating_add(bytes as u64));
+    }
+
+    /// Notes memory that is held whatever the budget says: what was bounded by it before.
+    pub fn take(&self, bytes: usize) {
         let held = self.held.get().saturating_add(bytes);
         self.held.set(held);
         self.count(|s| s.peak_memory = s.peak_memory.max(held as u64));
@@ -224,8 +250,7 @@ impl Context {
 
     /// Reserves memory for something that is of use but not needed, where three quarters of the budget hold it.
     pub fn try_hold(&self, bytes: usize) -> bool {
-        let held = self.held.get().saturating_add(bytes);
-        let fits = held <= self.options.memory / 4 * 3;
+        let fits = bytes <= self.room();
         if fits {
             self.take(bytes);
         }

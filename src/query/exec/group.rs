@@ -1,4 +1,7 @@
 //! `Group`: one row for each group of rows with equal keys, with aggregates worked out as the rows pass.
+//!
+//! Once memory is full, no further groups are begun: rows of other groups are parted by their keys into temporary files,
+//! and each part is gone through by itself when the groups in memory are given out.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -6,6 +9,7 @@ use super::batch::{BATCH, Batch, value_size};
 use super::compile::{Floats, General, Ints, Row};
 use super::context::Run;
 use super::operator::{Boxed, Operator};
+use super::spill::{Partitions, SpilledRows};
 use crate::error::Result;
 use crate::object::{Value, ValueRef};
 use crate::query::function::aggregate::Accumulator;
@@ -19,6 +23,8 @@ pub struct Group<'a> {
     /// The fields of `partition`, with their names.
     pub partition: Option<Vec<(std::sync::Arc<str>, General<'a>)>>,
     pub groups: Option<(Groups, usize)>,
+    /// Rows put off when memory was full, with the number of times they were parted.
+    pub waiting: Vec<(SpilledRows, u32)>,
 }
 
 /// What groups rows; one int or string is looked up without making a value of it.
@@ -71,59 +77,108 @@ pub struct Groups {
 impl<'a> Operator<'a> for Group<'a> {
     fn next(&mut self, run: &Run<'_, 'a>, output: &mut Batch<'a>) -> Result<bool> {
         output.reset(self.columns.iter().copied());
-        let (groups, given) = match self.groups.take() {
-            Some(state) => state,
-            None => (self.read(run)?, 0),
-        };
-        let end = given.saturating_add(BATCH).min(groups.count);
-        for group in given..end {
-            output.push_values(self.row(&groups, group)?);
+        loop {
+            let (groups, given) = match self.groups.take() {
+                Some(state) => state,
+                None => (self.read(None, 0, run)?, 0),
+            };
+            let end = given.saturating_add(BATCH).min(groups.count);
+            for group in given..end {
+                output.push_values(self.row(&groups, group)?);
+            }
+            if end == given
+                && let Some((rows, level)) = self.waiting.pop()
+            {
+                run.context.release(groups.held);
+                drop(groups);
+                self.groups = Some((self.read(Some(rows), level, run)?, 0));
+                continue;
+            }
+            self.groups = Some((groups, end));
+            return Ok(end > given);
         }
-        self.groups = Some((groups, end));
-        Ok(end > given)
     }
 
     fn rewind(&mut self, run: &Run<'_, 'a>) {
         if let Some((groups, _)) = self.groups.take() {
             run.context.release(groups.held);
         }
+        self.waiting.clear();
         self.input.rewind(run);
     }
 }
 
 impl<'a> Group<'a> {
-    fn read(&mut self, run: &Run<'_, 'a>) -> Result<Groups> {
+    /// Reads rows to their end: the input, or rows put off, which were parted `level` times.
+    fn read(&mut self, rows: Option<SpilledRows>, level: u32, run: &Run<'_, 'a>) -> Result<Groups> {
+        let mut rows = rows;
         let mut groups = Groups::default();
         if matches!(self.keys, Keys::None) {
             self.open(&mut groups, &[]);
         }
+        let mut parts = None;
         let mut batch = Batch::default();
-        while self.input.next(run, &mut batch)? {
+        while match &mut rows {
+            None => self.input.next(run, &mut batch)?,
+            Some(rows) => rows.next(run, BATCH, &mut batch)?,
+        } {
             run.context.check()?;
-            let each = if self.counts_only() {
-                let rows = i64::try_from(batch.len()).unwrap_or(i64::MAX);
-                groups
-                    .accumulators
-                    .iter_mut()
-                    .for_each(|count| count.add_rows(rows));
-                None
-            } else {
-                Some(batch.rows())
-            };
-            for index in each.into_iter().flatten() {
-                let row = Row {
-                    batch: &batch,
-                    index,
-                    run,
-                };
-                let group = self.find(&mut groups, &row)?;
-                self.add(&mut groups, group, &row)?;
-            }
+            self.add_batch(&mut groups, &mut parts, level, &batch, run)?;
             let more = groups.bytes.saturating_sub(groups.held);
             run.context.hold("group by", more)?;
             groups.held = groups.bytes;
         }
+        if let Some(parts) = parts {
+            let parts = parts.finish(run)?.into_iter().filter(|rows| rows.remaining() > 0);
+            self.waiting
+                .extend(parts.map(|rows| (rows, level.saturating_add(1))));
+        }
         Ok(groups)
+    }
+
+    /// Takes a batch into the groups; with `parts`, which are made once memory is full, rows of groups that are not there
+    /// go to these.
+    fn add_batch(
+        &self,
+        groups: &mut Groups,
+        parts: &mut Option<Partitions>,
+        level: u32,
+        batch: &Batch<'a>,
+        run: &Run<'_, 'a>,
+    ) -> Result<()> {
+        if self.counts_only() {
+            let rows = i64::try_from(batch.len()).unwrap_or(i64::MAX);
+            let counts = groups.accumulators.iter_mut();
+            counts.for_each(|count| count.add_rows(rows));
+            return Ok(());
+        }
+        let may_part = parts.is_none() && !matches!(self.keys, Keys::None);
+        let full = match may_part && run.context.temporary().is_some() {
+            true => groups.bytes.saturating_add(run.context.room()),
+            false => usize::MAX,
+        };
+        for index in batch.rows() {
+            if parts.is_none() && groups.bytes > full {
+                *parts = Partitions::new(run, &batch.columns, level)?;
+            }
+            let row = Row { batch, index, run };
+            match (self.find(groups, &row, parts.is_none())?, &mut *parts) {
+                (Some(group), _) => self.add(groups, group, &row)?,
+                (None, Some(parts)) => parts.push(run, &self.key_values(&row)?, batch, index)?,
+                (None, None) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The key of a row as values.
+    fn key_values(&self, row: &Row<'_, 'a>) -> Result<Vec<Value>> {
+        match &self.keys {
+            Keys::None => Ok(Vec::new()),
+            Keys::Int(int) => Ok(vec![int(row)?.map_or(Value::Nil, Value::Int)]),
+            Keys::Text(general) => Ok(vec![general(row)?.into_value()?]),
+            Keys::General(keys) => keys.iter().map(|key| key(row)?.into_value()).collect(),
+        }
     }
 
     /// Whether all that is asked for is how many rows there are.
@@ -132,55 +187,53 @@ impl<'a> Group<'a> {
         matches!(self.keys, Keys::None) && self.partition.is_none() && self.aggregates.iter().all(counts)
     }
 
-    /// The number of the group a row belongs to.
-    fn find(&self, groups: &mut Groups, row: &Row<'_, 'a>) -> Result<usize> {
+    /// The number of the group a row belongs to, which is begun if it is not there and `may_open`; else `None`.
+    fn find(&self, groups: &mut Groups, row: &Row<'_, 'a>, may_open: bool) -> Result<Option<usize>> {
         match &self.keys {
-            Keys::None => Ok(0),
-            Keys::Int(int) => match int(row)? {
-                None => Ok(self.nil_group(groups)),
-                Some(key) => Ok(match groups.ints.get(&key) {
-                    Some(group) => *group,
-                    None => {
-                        let group = self.open(groups, &[Value::Int(key)]);
-                        groups.ints.insert(key, group);
-                        group
-                    }
-                }),
-            },
+            Keys::None => Ok(Some(0)),
+            Keys::Int(int) => {
+                let Some(key) = int(row)? else {
+                    return Ok(self.nil_group(groups, may_open));
+                };
+                let mut found = groups.ints.get(&key).copied();
+                if found.is_none() && may_open {
+                    let group = self.open(groups, &[Value::Int(key)]);
+                    groups.ints.insert(key, group);
+                    found = Some(group);
+                }
+                Ok(found)
+            }
             Keys::Text(general) => {
                 let key = general(row)?;
                 let ValueRef::String(text) = key.as_ref() else {
-                    return Ok(self.nil_group(groups));
+                    return Ok(self.nil_group(groups, may_open));
                 };
-                if let Some(group) = groups.texts.get(text) {
-                    return Ok(*group);
+                let mut found = groups.texts.get(text).copied();
+                if found.is_none() && may_open {
+                    let group = self.open(groups, &[key.as_ref().to_value()?]);
+                    groups.texts.insert(text.into(), group);
+                    found = Some(group);
                 }
-                let group = self.open(groups, &[key.as_ref().to_value()?]);
-                groups.texts.insert(text.into(), group);
-                Ok(group)
+                Ok(found)
             }
-            Keys::General(keys) => {
-                let mut values = Vec::with_capacity(keys.len());
-                for key in keys {
-                    values.push(key(row)?.into_value()?);
+            Keys::General(_) => {
+                let values = self.key_values(row)?;
+                let mut found = groups.general.get(values.as_slice()).copied();
+                if found.is_none() && may_open {
+                    let group = self.open(groups, &values);
+                    groups.general.insert(values.into(), group);
+                    found = Some(group);
                 }
-                if let Some(group) = groups.general.get(values.as_slice()) {
-                    return Ok(*group);
-                }
-                let group = self.open(groups, &values);
-                groups.general.insert(values.into(), group);
-                Ok(group)
+                Ok(found)
             }
         }
     }
 
-    fn nil_group(&self, groups: &mut Groups) -> usize {
-        if let Some(group) = groups.nil {
-            return group;
+    fn nil_group(&self, groups: &mut Groups, may_open: bool) -> Option<usize> {
+        if groups.nil.is_none() && may_open {
+            groups.nil = Some(self.open(groups, &[Value::Nil]));
         }
-        let group = self.open(groups, &[Value::Nil]);
-        groups.nil = Some(group);
-        group
+        groups.nil
     }
 
     /// Begins a group.

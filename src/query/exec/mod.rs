@@ -25,6 +25,7 @@ mod project;
 mod rows;
 mod set_operation;
 mod sort;
+mod spill;
 mod top_k;
 mod values;
 mod walk;
@@ -41,3 +42,4 @@ pub use execute::{conflict_values, delete_targets, execute, insert_rows, returni
 pub use index_count::entries;
 pub use profiler::Sink as ProfileSink;
 pub use rows::{Row, Rows};
+pub use spill::{TemporaryFile, TemporaryFiles};

@@ -1,4 +1,5 @@
-//! `Sort`: all rows, by their keys in the total order; and the keys that `TopK` shares with it.
+//! `Sort`: all rows, by their keys in the total order, in memory or by runs in temporary files; and the keys that
+//! `TopK` shares with it.
 
 use std::cmp::Ordering;
 
@@ -9,6 +10,7 @@ use super::compile::{General, Row, Typed};
 use super::context::Run;
 use super::join::Held;
 use super::operator::{Boxed, Operator};
+use super::spill::{Merge, SpilledRows, Spilling};
 use crate::error::Result;
 use crate::object::Value;
 use crate::query::plan::NullsOrder;
@@ -22,12 +24,23 @@ pub struct Sort<'a> {
     pub sorted: Option<Sorted<'a>>,
 }
 
-/// The rows, and the order they go out in.
-pub struct Sorted<'a> {
-    held: Held<'a>,
-    order: Vec<(u32, u32)>,
-    given: usize,
-    bytes: usize,
+/// The rows in their order.
+pub enum Sorted<'a> {
+    /// In memory.
+    Held {
+        rows: Held<'a>,
+        order: Vec<(u32, u32)>,
+        given: usize,
+    },
+    /// From runs in temporary files.
+    Merged(Merge<'a>),
+}
+
+/// Rows that are read but not yet in order, with their keys: batch and row number beside each.
+#[derive(Default)]
+struct Unsorted<'a> {
+    rows: Held<'a>,
+    keys: Vec<(Key, u32, u32)>,
 }
 
 /// The keys of a sort.
@@ -63,6 +76,11 @@ impl Key {
             Key::Bits(..) => 0,
             Key::Values(values) => values.iter().map(value_size).sum(),
         }
+    }
+
+    /// Bytes of memory a key takes beside its row.
+    pub fn whole_size(&self) -> usize {
+        size_of::<(Key, u32, u32)>().saturating_add(self.size())
     }
 }
 
@@ -138,59 +156,122 @@ fn float_bits(number: f64) -> u64 {
 
 impl<'a> Operator<'a> for Sort<'a> {
     fn next(&mut self, run: &Run<'_, 'a>, output: &mut Batch<'a>) -> Result<bool> {
-        let mut sorted = match self.sorted.take() {
+        let sorted = match self.sorted.take() {
             Some(sorted) => sorted,
             None => self.sort(run)?,
         };
-        let columns = sorted.held.batches.first().map(|batch| batch.columns.clone());
-        output.reset(columns.into_iter().flatten());
-        let end = sorted.given.saturating_add(BATCH).min(sorted.order.len());
-        for (batch, row) in sorted.order.iter().take(end).skip(sorted.given) {
-            if let Some(batch) = sorted.held.batches.get(*batch as usize) {
-                output.push_row(batch, *row as usize);
+        match self.sorted.insert(sorted) {
+            Sorted::Merged(merge) => merge.next(&self.keys, run, output),
+            Sorted::Held { rows, order, given } => {
+                let columns = rows.batches.first().map(|batch| batch.columns.clone());
+                output.reset(columns.into_iter().flatten());
+                let end = given.saturating_add(BATCH).min(order.len());
+                for (batch, row) in order.iter().take(end).skip(*given) {
+                    if let Some(batch) = rows.batches.get(*batch as usize) {
+                        output.push_row(batch, *row as usize);
+                    }
+                }
+                *given = end;
+                Ok(!output.is_empty())
             }
         }
-        sorted.given = end;
-        self.sorted = Some(sorted);
-        Ok(!output.is_empty())
     }
 
     fn rewind(&mut self, run: &Run<'_, 'a>) {
-        if let Some(sorted) = self.sorted.take() {
-            run.context
-                .release(sorted.bytes.saturating_add(sorted.held.bytes));
+        match self.sorted.take() {
+            Some(Sorted::Held { rows, .. }) => run.context.release(rows.bytes),
+            Some(Sorted::Merged(merge)) => merge.close(run),
+            None => {}
         }
         self.input.rewind(run);
     }
 }
 
 impl<'a> Sort<'a> {
+    /// Reads the input to its end. What does not fit in memory goes to temporary files in sorted runs.
     fn sort(&mut self, run: &Run<'_, 'a>) -> Result<Sorted<'a>> {
-        let held = Held::read(&mut self.input, "sort", run)?;
-        let mut keyed: Vec<(Key, u32, u32)> = Vec::new();
-        let mut bytes = 0_usize;
-        for (number, batch) in (0..).zip(&held.batches) {
-            let mut added = batch.length.saturating_mul(size_of::<(Key, u32, u32)>());
-            for index in batch.rows() {
-                let key = self.keys.key(&Row { batch, index, run })?;
-                added = added.saturating_add(key.size());
-                keyed.push((key, number, index as u32));
+        let mut runs = Vec::new();
+        let mut row_bytes = 0;
+        let mut held = Unsorted::default();
+        let mut batch = Batch::default();
+        while self.input.next(run, &mut batch)? {
+            run.context.check()?;
+            let mut batch = std::mem::take(&mut batch);
+            batch.compact();
+            let keys = self.keys_of(&batch, run)?;
+            let bytes = keys.iter().map(Key::whole_size).sum::<usize>();
+            let bytes = bytes.saturating_add(batch.size());
+            row_bytes = row_bytes.max(bytes / batch.length.max(1));
+            if !run.context.try_hold(bytes) {
+                match Spilling::new(run, &batch.columns)? {
+                    None => run.context.hold("sort", bytes)?,
+                    Some(file) => {
+                        // The batch itself is held whatever the budget, and no longer than it takes to write it.
+                        run.context.take(bytes);
+                        held.add(batch, keys, bytes);
+                        runs.push(std::mem::take(&mut held).into_run(file, &self.keys, run)?);
+                        continue;
+                    }
+                }
             }
-            run.context.check()?;
-            run.context.hold("sort", added)?;
-            bytes = bytes.saturating_add(added);
+            held.add(batch, keys, bytes);
         }
-        // In pieces first, so that a cancelled query need not wait for the whole sort; what is left is to merge them.
-        for piece in keyed.chunks_mut(PIECE) {
-            run.context.check()?;
-            piece.sort_by(|a, b| self.keys.compare(&a.0, &b.0));
+        if let Some(first) = held.rows.batches.first()
+            && !runs.is_empty()
+            && let Some(file) = Spilling::new(run, &first.columns)?
+        {
+            runs.push(std::mem::take(&mut held).into_run(file, &self.keys, run)?);
         }
-        keyed.sort_by(|a, b| self.keys.compare(&a.0, &b.0));
-        Ok(Sorted {
-            held,
-            order: keyed.into_iter().map(|(_, batch, row)| (batch, row)).collect(),
+        if !runs.is_empty() {
+            return Ok(Sorted::Merged(Merge::new(runs, &self.keys, row_bytes, run)?));
+        }
+        held.sort(&self.keys, run)?;
+        Ok(Sorted::Held {
+            rows: held.rows,
+            order: held
+                .keys
+                .into_iter()
+                .map(|(_, batch, row)| (batch, row))
+                .collect(),
             given: 0,
-            bytes,
         })
+    }
+
+    fn keys_of(&self, batch: &Batch<'a>, run: &Run<'_, 'a>) -> Result<Vec<Key>> {
+        let key = |index| self.keys.key(&Row { batch, index, run });
+        batch.rows().map(key).collect()
+    }
+}
+
+impl<'a> Unsorted<'a> {
+    fn add(&mut self, batch: Batch<'a>, keys: Vec<Key>, bytes: usize) {
+        let number = self.rows.batches.len() as u32;
+        let keys = keys.into_iter().zip(0..).map(|(key, row)| (key, number, row));
+        self.keys.extend(keys);
+        self.rows.bytes = self.rows.bytes.saturating_add(bytes);
+        self.rows.batches.push(batch);
+    }
+
+    /// Puts the keys in order: in pieces first, so that a cancelled query need not wait for the whole sort; what is left
+    /// is to merge them.
+    fn sort(&mut self, keys: &Keys<'a>, run: &Run<'_, 'a>) -> Result<()> {
+        for piece in self.keys.chunks_mut(PIECE) {
+            run.context.check()?;
+            piece.sort_by(|a, b| keys.compare(&a.0, &b.0));
+        }
+        self.keys.sort_by(|a, b| keys.compare(&a.0, &b.0));
+        Ok(())
+    }
+
+    /// Writes the rows in order, and gives back what they held.
+    fn into_run(mut self, mut file: Spilling, keys: &Keys<'a>, run: &Run<'_, 'a>) -> Result<SpilledRows> {
+        self.sort(keys, run)?;
+        for (_, batch, row) in &self.keys {
+            if let Some(batch) = self.rows.batches.get(*batch as usize) {
+                file.push(run, batch, *row as usize)?;
+            }
+        }
+        run.context.release(self.rows.bytes);
+        file.finish(run)
     }
 }

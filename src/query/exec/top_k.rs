@@ -1,7 +1,8 @@
 //! `TopK`: the first rows of a sort, without sorting the others.
 //!
 //! Rows that might be among the first are collected; when there are twice as many as wanted, they are sorted and cut.
-//! From then on the last one kept is a threshold that most rows fail at the cost of one comparison.
+//! From then on the last one kept is a threshold that most rows fail at the cost of one comparison. Where even the rows
+//! that are wanted do not fit in memory, they go to temporary files in sorted runs, as those of a sort do.
 
 use super::batch::{BATCH, Batch};
 use super::compile::Row;
@@ -9,15 +10,27 @@ use super::context::Run;
 use super::limit::bound;
 use super::operator::{Boxed, Operator};
 use super::sort::{Key, Keys};
+use super::spill::{Merge, SpilledRows, Spilling};
 use crate::error::Result;
 use crate::query::plan::Expression;
+
+/// About what a key takes beside its row.
+const KEY_BYTES: usize = 64;
 
 pub struct TopK<'a> {
     pub input: Boxed<'a>,
     pub keys: Keys<'a>,
     pub limit: &'a Expression,
     pub offset: Option<&'a Expression>,
-    pub result: Option<(Kept<'a>, usize)>,
+    pub result: Option<First<'a>>,
+}
+
+/// The first rows, in their order.
+pub enum First<'a> {
+    /// In memory, with the number of those given out or left out.
+    Kept(Kept<'a>, usize),
+    /// From temporary files, with the numbers of those still to be left out and to be given out.
+    Merged(Merge<'a>, usize, usize),
 }
 
 /// The rows kept so far, and their keys; sorted and cut from time to time.
@@ -31,33 +44,47 @@ pub struct Kept<'a> {
 
 impl<'a> Operator<'a> for TopK<'a> {
     fn next(&mut self, run: &Run<'_, 'a>, output: &mut Batch<'a>) -> Result<bool> {
-        let (kept, given) = match self.result.take() {
+        let first = match self.result.take() {
             Some(result) => result,
             None => self.read(run)?,
         };
-        output.reset(kept.rows.columns.iter().copied());
-        for (_, row) in kept.keys.iter().skip(given).take(BATCH) {
-            output.push_row(&kept.rows, *row as usize);
+        match self.result.insert(first) {
+            First::Kept(kept, given) => {
+                output.reset(kept.rows.columns.iter().copied());
+                for (_, row) in kept.keys.iter().skip(*given).take(BATCH) {
+                    output.push_row(&kept.rows, *row as usize);
+                }
+                *given = given.saturating_add(output.length);
+                Ok(!output.is_empty())
+            }
+            First::Merged(merge, skip, left) => {
+                let more = *left > 0 && merge.next(&self.keys, run, output)?;
+                let length = output.len();
+                output.slice(*skip, *left);
+                *skip = skip.saturating_sub(length);
+                *left = left.saturating_sub(output.len());
+                Ok(more)
+            }
         }
-        let given = given.saturating_add(output.length);
-        self.result = Some((kept, given));
-        Ok(!output.is_empty())
     }
 
     fn rewind(&mut self, run: &Run<'_, 'a>) {
-        if let Some((kept, _)) = self.result.take() {
-            run.context.release(kept.held);
+        match self.result.take() {
+            Some(First::Kept(kept, _)) => run.context.release(kept.held),
+            Some(First::Merged(merge, ..)) => merge.close(run),
+            None => {}
         }
         self.input.rewind(run);
     }
 }
 
 impl<'a> TopK<'a> {
-    fn read(&mut self, run: &Run<'_, 'a>) -> Result<(Kept<'a>, usize)> {
+    fn read(&mut self, run: &Run<'_, 'a>) -> Result<First<'a>> {
         let offset = bound(self.offset, run, "offset")?.unwrap_or(0);
         let limit = bound(Some(self.limit), run, "limit")?.unwrap_or(usize::MAX);
         let wanted = limit.saturating_add(offset);
         let mut kept = Kept::default();
+        let (mut runs, mut row_bytes) = (Vec::new(), 0);
         let mut batch = Batch::default();
         while limit > 0 && self.input.next(run, &mut batch)? {
             run.context.check()?;
@@ -81,11 +108,45 @@ impl<'a> TopK<'a> {
                 self.cut(&mut kept, wanted);
             }
             let size = kept.rows.size();
-            run.context.hold("top-k", size.saturating_sub(kept.held))?;
-            kept.held = kept.held.max(size);
+            row_bytes = row_bytes.max(size / kept.rows.length.max(1));
+            let more = size.saturating_sub(kept.held);
+            if !run.context.try_hold(more) {
+                match Spilling::new(run, &batch.columns)? {
+                    Some(file) => runs.push(self.spill(&mut kept, wanted, file, run)?),
+                    None => run.context.hold("top-k", more)?,
+                }
+            }
+            kept.held = kept.held.max(kept.rows.size());
         }
         self.cut(&mut kept, wanted);
-        Ok((kept, offset))
+        if runs.is_empty() {
+            return Ok(First::Kept(kept, offset));
+        }
+        if let Some(file) = Spilling::new(run, &kept.rows.columns)? {
+            runs.push(self.spill(&mut kept, wanted, file, run)?);
+        }
+        let row_bytes = row_bytes.saturating_add(KEY_BYTES);
+        let merge = Merge::new(runs, &self.keys, row_bytes, run)?;
+        Ok(First::Merged(merge, offset, limit))
+    }
+
+    /// Writes the rows kept as a sorted run, and keeps none; what is beyond the threshold stays out.
+    fn spill(
+        &self,
+        kept: &mut Kept<'a>,
+        wanted: usize,
+        mut file: Spilling,
+        run: &Run<'_, 'a>,
+    ) -> Result<SpilledRows> {
+        self.cut(kept, wanted);
+        for (_, row) in &kept.keys {
+            file.push(run, &kept.rows, *row as usize)?;
+        }
+        run.context.release(std::mem::take(&mut kept.held));
+        kept.keys.clear();
+        let columns = std::mem::take(&mut kept.rows.columns);
+        kept.rows.reset(columns.into_iter());
+        file.finish(run)
     }
 
     /// Sorts what is kept and drops all but the first `wanted` rows.

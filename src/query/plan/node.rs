@@ -178,7 +178,7 @@ pub enum Plan {
     /// As `Join`, by a hash table over the right rows: pairs whose keys are equal, and for which `on` is true. A key
     /// that is nil or NaN equals nothing. Keys equal across number types.
     HashJoin {
-        /// The rows that are streamed; their order is kept.
+        /// The rows that are streamed; their order is kept where the right rows fit in memory.
         left: Box<Plan>,
         /// The rows that are held, in a table by key.
         right: Box<Plan>,

@@ -5,4 +5,5 @@ mod joins;
 mod language;
 mod limits;
 mod operators;
+mod spilling;
 mod store;
