@@ -12,7 +12,8 @@ use crate::error::{Error, Result};
 use crate::heap::HeapView;
 use crate::index::key::{encode_component, is_hash, range_bounds, unique_key};
 use crate::index::{IndexKey, IndexSnapshot, RangeCursor};
-use crate::object::{ClassId, CommitNumber, Oid, Record, Value};
+use crate::object::codec::converted;
+use crate::object::{ClassId, CommitNumber, Oid, Record, RecordBody, Value};
 use crate::read::{Direction, ExtentPosition, IndexRange, IndexSize, Postings, Reader};
 
 /// One committed state, immutable and shared.
@@ -91,7 +92,7 @@ impl View {
     #[inline(always)]
     pub fn plain(&self, oid: Oid) -> Option<(&Arc<Class>, CommitNumber, &[u8])> {
         let class = self.catalog.live_class(oid.class())?;
-        if class.derives {
+        if !class.plain {
             return None;
         }
         let (commit, body) = self.heap.plain(oid, self.commit)?;
@@ -154,6 +155,40 @@ impl View {
         }
         Ok(Some(verified))
     }
+}
+
+/// A record as the catalog has it: values of attributes that were retyped since it was written are converted.
+#[inline]
+pub fn fresh<'a>(catalog: &Catalog, record: Record<'a>) -> Result<Record<'a>> {
+    match catalog.live_class(record.oid.class()) {
+        Some(class) if class.layout.converted_slots > 0 => freshened(class, record),
+        _ => Ok(record),
+    }
+}
+
+#[inline(never)]
+fn freshened<'a>(class: &Class, record: Record<'a>) -> Result<Record<'a>> {
+    match converted(&class.layout, &record.body)? {
+        Some(body) => Ok(Record {
+            body: RecordBody::Shared(body.into()),
+            ..record
+        }),
+        None => Ok(record),
+    }
+}
+
+/// As [`fresh`], for many.
+pub fn freshen<'r, 'a: 'r>(
+    catalog: &Catalog,
+    records: impl Iterator<Item = &'r mut Record<'a>>,
+) -> Result<()> {
+    if !catalog.converts {
+        return Ok(());
+    }
+    for record in records {
+        *record = fresh(catalog, record.clone())?;
+    }
+    Ok(())
 }
 
 /// Whether the index may hold hashes in place of values, so that a hit must be verified at the object.
@@ -235,12 +270,16 @@ impl Reader for View {
         if !self.catalog.is_live(oid.class()) {
             return Ok(None);
         }
-        self.heap.get(oid, self.commit)
+        let record = self.heap.get(oid, self.commit)?;
+        record.map(|record| fresh(&self.catalog, record)).transpose()
     }
 
     fn gather<'a>(&'a self, oids: &[Oid], records: &mut Vec<Option<Record<'a>>>) -> Result<()> {
         if oids.iter().all(|oid| self.catalog.is_live(oid.class())) {
-            return self.heap.gather(oids, self.commit, records);
+            let start = records.len();
+            self.heap.gather(oids, self.commit, records)?;
+            let read = records.iter_mut().skip(start).flatten();
+            return freshen(&self.catalog, read);
         }
         for oid in oids {
             records.push(self.object(*oid)?);
@@ -258,8 +297,10 @@ impl Reader for View {
         if !self.catalog.is_live(class) {
             return Ok(());
         }
+        let start = records.len();
         self.heap
-            .scan(class, &mut position.next_serial, self.commit, limit, records)
+            .scan(class, &mut position.next_serial, self.commit, limit, records)?;
+        freshen(&self.catalog, records.iter_mut().skip(start))
     }
 
     fn extent_estimate(&self, class: ClassId) -> u64 {

@@ -569,3 +569,165 @@ fn changes_of_a_class_survive_a_reopening() {
     assert_eq!(count(&db, "b.name = 'Solaris'"), 2);
     assert_eq!(db.class_versions("Book").unwrap().len(), 1);
 }
+
+mod retyped {
+    use super::*;
+
+    #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+    pub struct Book {
+        pub title: String,
+        pub year: String,
+        pub pages: Option<i32>,
+        pub rating: i32,
+    }
+}
+
+fn retype(attribute: &str, r#type: Type) -> Alteration {
+    Alteration::Retype {
+        attribute: attribute.into(),
+        r#type,
+        using: None,
+    }
+}
+
+/// `size` old books without indexes, with the years from 1000 on.
+fn old_books(size: i32) -> (Database, Vec<Ref<old::Book>>) {
+    let db = Database::in_memory().unwrap();
+    db.define::<old::Book>().unwrap();
+    let book = |number: i32| old::Book {
+        year: 1000 + number,
+        ..old_book("old")
+    };
+    let books = db.transact(|tx| (0..size).map(|number| tx.insert(&book(number))).collect());
+    (db, books.unwrap())
+}
+
+#[test]
+fn a_retype_writes_the_class_alone_and_every_read_sees_the_new_type() {
+    // The background may convert at once; then it is tried again.
+    let written_by_the_change_alone = || {
+        let (db, books) = old_books(3_000);
+        let (before, first) = (db.snapshot(), db.statistics());
+        db.alter_class("Book", &retype("year", Type::String)).unwrap();
+        let second = db.statistics();
+        let records = second.records - first.records;
+        let read = |book: Ref<old::Book>| db.snapshot().get(book.cast::<retyped::Book>()).unwrap().unwrap();
+        assert_eq!(
+            (read(books[7]).year.as_str(), read(books[7]).pages),
+            ("1007", Some(204))
+        );
+        assert_eq!(count(&db, "b.year >= '3000' and b.year < '3500'"), 500);
+        assert_eq!(before.get(books[7]).unwrap().unwrap().year, 1007);
+        let many = db.snapshot().extent::<retyped::Book>().unwrap();
+        assert_eq!(
+            many.filter(|book| book.as_ref().is_ok_and(|(_, book)| book.year.len() == 4))
+                .count(),
+            3_000
+        );
+        (second.commit == first.commit + 1).then_some(records)
+    };
+    let records = (0..50).find_map(|_| written_by_the_change_alone());
+    assert!(records.is_none_or(|records| records <= 2), "{records:?}");
+}
+
+#[test]
+fn what_is_converted_when_read_is_written_indexed_retyped_again_and_finished() {
+    let (db, book) = made_by_the_older_program();
+    let older = db.snapshot();
+    let mut tx = db.begin().unwrap();
+    let own = tx.insert(&old_book("own")).unwrap();
+    tx.alter_class("Book", &retype("year", Type::String)).unwrap();
+    tx.alter_class("Book", &retype("rating", Type::Float)).unwrap();
+    assert_eq!(
+        tx.object(own).unwrap().unwrap().get("year"),
+        Some(&Value::from("1961"))
+    );
+    assert_eq!(
+        tx.object(book).unwrap().unwrap().get("rating"),
+        Some(&Value::Float(5.0))
+    );
+    tx.update_object(book, [("pages", Value::Int(7))]).unwrap();
+    tx.commit().unwrap();
+    let unread = |db: &Database| {
+        assert_eq!(count(db, "b.year = '1961' and b.rating = 5.0"), 2);
+        assert_eq!(count(db, "b.rating > 4.5"), 22);
+        assert!(db.check().unwrap().findings.is_empty());
+    };
+    unread(&db);
+    db.transact(|tx| tx.update_object(book, [("rating", Value::Float(4.5))]))
+        .unwrap();
+    assert_eq!(
+        count(&db, "b.year = '1961' and b.rating = 4.5 and b.pages = 7"),
+        1
+    );
+    // An attribute may be retyped again before all of it was written.
+    db.alter_class("Book", &retype("year", Type::list(Type::String)))
+        .unwrap();
+    assert_eq!(count(&db, "'1961' in b.year"), 2);
+    db.finish_conversions().unwrap();
+    assert_eq!(db.finish_conversions().unwrap(), 0);
+    assert_eq!(count(&db, "'1961' in b.year"), 2);
+    assert!(db.check().unwrap().findings.is_empty());
+    assert_eq!(older.get(book).unwrap().unwrap(), old_book("Solaris"));
+    // The class is the version it was: who finishes changes nothing for anybody.
+    assert_eq!(db.class_versions("Book").unwrap().len(), 3);
+}
+
+#[test]
+fn writers_go_on_while_conversions_are_finished() {
+    let (db, books) = old_books(5_000);
+    db.alter_class("Book", &retype("year", Type::String)).unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for book in books.iter().step_by(7) {
+                db.transact(|tx| tx.update_with(book.cast::<retyped::Book>(), |book| book.rating = 9))
+                    .unwrap();
+            }
+        });
+        db.finish_conversions().unwrap();
+    });
+    db.finish_conversions().unwrap();
+    assert_eq!(count(&db, "b.rating = 9"), 715);
+    assert_eq!(count(&db, "b.year >= '1000' and b.year <= '5999'"), 5_000);
+}
+
+#[test]
+fn a_power_cut_leaves_all_values_of_the_old_type_or_all_of_the_new() {
+    use olivine::testing::{Fault, FaultyDisk, open_on};
+    let work = |db: Database| -> olivine::Result<()> {
+        db.define::<old::Book>()?;
+        db.transact(|tx| (0..40).try_for_each(|_| tx.insert(&old_book("old")).map(drop)))?;
+        db.alter_class("Book", &retype("year", Type::String))?;
+        db.finish_conversions().map(drop)
+    };
+    let disk = FaultyDisk::new();
+    work(open_on(&disk).unwrap()).unwrap();
+    let operations = disk.operations();
+    for operation in 1..=operations {
+        let disk = FaultyDisk::new();
+        disk.set_fault(Fault::PowerCut(operation));
+        drop(open_on(&disk).and_then(work));
+        let db = open_on(&disk.after_power_cut(operation).unwrap()).unwrap();
+        if db.class_versions("Book").is_err() {
+            continue;
+        }
+        let (of_old, of_new) = (
+            db.snapshot()
+                .extent::<old::Book>()
+                .unwrap()
+                .filter(Result::is_ok)
+                .count(),
+            db.snapshot()
+                .extent::<retyped::Book>()
+                .unwrap()
+                .filter(Result::is_ok)
+                .count(),
+        );
+        let sound = matches!((of_old, of_new), (0, 0) | (40, 0) | (0, 40));
+        assert!(
+            sound,
+            "power cut at {operation} of {operations}: {of_old} old, {of_new} new"
+        );
+        assert!(db.check().unwrap().findings.is_empty());
+    }
+}

@@ -3,10 +3,12 @@
 //! # How a class lives on
 //!
 //! Slots are only ever appended, so a body written by any earlier version of a class can be read by the newest: what is
-//! past its count takes the slot's default, a dropped attribute leaves a hole, a retyped one gets a new slot (and all
-//! bodies are written anew in the same commit). A renamed attribute keeps its slot, and its former names go on finding
-//! it, so programs that know the older struct keep reading and writing it. Every change of a class counts its version
-//! up and leaves a sentence in its history.
+//! past its count takes the slot's default, a dropped attribute leaves a hole, a retyped one gets a new slot that names
+//! the old one: bodies that end before it are converted when they are read (`codec/conversion.rs`), until the last of
+//! them is written anew in the background and the mark goes. Where an expression gives the new values, all bodies are
+//! written in the same commit: it may read other objects, whose values must be those of that moment. A renamed
+//! attribute keeps its slot, and its former names go on finding it, so programs that know the older struct keep reading
+//! and writing it. Every change of a class counts its version up and leaves a sentence in its history.
 //!
 //! An attribute belongs to the class that declares it; every class below has a slot of its own for it. So each change
 //! touches a whole family, and is one write for each class of it.
@@ -238,7 +240,8 @@ impl Catalog {
         Ok(changes)
     }
 
-    /// The writes that give an attribute another type, in a slot of its own; values are for the caller to write.
+    /// The writes that give an attribute another type, in a slot of its own. Values of the old slot are converted when they
+    /// are read, or are for the caller to write.
     ///
     /// # Errors
     /// [`Error::Schema`] where there is no such attribute.
@@ -248,6 +251,7 @@ impl Catalog {
         name: &str,
         r#type: &Type,
         default: &Value,
+        when_read: bool,
     ) -> Result<Vec<SchemaChange>> {
         let attribute = self.declared(class, name)?;
         self.refuse_inverse(class, attribute)?;
@@ -262,11 +266,28 @@ impl Catalog {
             let new = StoredSlot {
                 r#type: r#type.clone(),
                 default: default.clone(),
+                converted_from: u32::try_from(number).ok().filter(|_| when_read),
                 ..old.clone()
             };
             old.dropped = true;
             stored.slots.push(new);
         })
+    }
+
+    /// The writes that say that a class has no values to convert any more. It stays the same version: nothing about it
+    /// changes for anybody.
+    ///
+    /// # Errors
+    /// Where the class cannot be encoded.
+    pub fn end_conversion(&self, class: &Class) -> Result<Vec<SchemaChange>> {
+        let mut stored = StoredClass::clone(&class.stored);
+        for slot in &mut stored.slots {
+            slot.converted_from = None;
+        }
+        match class.object.filter(|_| stored != *class.stored) {
+            Some(object) => Ok(vec![SchemaChange::Update(object, stored.encode()?)]),
+            None => Ok(Vec::new()),
+        }
     }
 
     /// The writes that let an attribute be nil.

@@ -146,6 +146,10 @@ impl Catalog {
         self.classes = classes;
         self.number();
         self.rules = self.delete_rules();
+        self.converts = self
+            .classes
+            .values()
+            .any(|class| class.layout.converted_slots > 0);
     }
 
     /// Lists the classes by number. The numbers are handed out one after the other, so there are few holes.
@@ -245,6 +249,7 @@ fn class(id: ClassId, object: Option<Oid>, stored: StoredClass) -> Class {
             default: if derived { Value::Nil } else { slot.default.clone() },
             not_null: slot.not_null && !derived,
             dropped: slot.dropped,
+            converted_from: slot.converted_from.map(|slot| slot as usize),
         });
     }
     let layout = Arc::new(Layout::new(id, stored.name.clone(), slots, formerly));
@@ -253,6 +258,7 @@ fn class(id: ClassId, object: Option<Oid>, stored: StoredClass) -> Class {
         id,
         relates: sides.any(|own| !own.index_backed),
         derives: attributes.iter().any(Attribute::is_derived),
+        plain: layout.converted_slots == 0 && !attributes.iter().any(Attribute::is_derived),
         name: stored.name.clone(),
         superclass: stored.superclass,
         attributes,

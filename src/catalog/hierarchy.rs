@@ -64,6 +64,7 @@ impl Catalog {
                         refuse_nothing_to_take(member, model, empty)?;
                         stored.slots.push(StoredSlot {
                             declared_in,
+                            converted_from: None,
                             ..model.clone()
                         });
                         Ok(())
@@ -173,6 +174,7 @@ impl Catalog {
                 refuse_nothing_to_take(member, model, empty)?;
                 stored.slots.push(StoredSlot {
                     declared_in: Some(above.declared_in),
+                    converted_from: None,
                     ..model.clone()
                 });
             }

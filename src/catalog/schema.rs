@@ -29,6 +29,8 @@ pub struct Catalog {
     pub names: FxHashMap<Arc<str>, Arc<Name>>,
     /// What a delete does to those that refer to the object, by its class; classes without rules are not in it.
     pub rules: FxHashMap<ClassId, Vec<DeleteRule>>,
+    /// Whether objects of any class have values to convert.
+    pub converts: bool,
     /// Named queries.
     pub queries: FxHashMap<Arc<str>, Arc<NamedQuery>>,
 }
@@ -52,6 +54,8 @@ pub struct Class {
     pub relates: bool,
     /// Whether an attribute is read from an index ([`Attribute::is_derived`]).
     pub derives: bool,
+    /// Whether bodies say all there is as they lie: nothing is derived, and nothing to be converted.
+    pub plain: bool,
     /// The indexes that cover objects of exactly this class (its own and those of its superclasses).
     pub indexes: Vec<IndexId>,
     /// The catalog object that holds this definition; a system class has none.

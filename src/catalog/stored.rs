@@ -118,6 +118,7 @@ fn system_layout(class: SystemClass, name: &str, attributes: &[(&str, Type)]) ->
         default: Value::Nil,
         not_null: false,
         dropped: false,
+        converted_from: None,
     };
     let slots = attributes.iter().map(slot).collect();
     Arc::new(Layout::new(class.id(), name.into(), slots, Vec::new()))
@@ -172,6 +173,8 @@ pub struct StoredSlot {
     pub on_delete: OnDelete,
     /// Whether it is a side of a relationship that only the reference stores, and an index reads backwards.
     pub index_backed: bool,
+    /// The slot the attribute had before it was retyped, where bodies without this one are converted from that.
+    pub converted_from: Option<u32>,
 }
 
 /// An index as its catalog object holds it.
@@ -321,6 +324,7 @@ impl StoredSlot {
             inverse: None,
             on_delete: OnDelete::Leave,
             index_backed: false,
+            converted_from: None,
         }
     }
 
@@ -343,7 +347,10 @@ impl StoredSlot {
             ("inverse", self.inverse.clone().map_or(Value::Nil, Value::String)),
             ("on_delete", Value::from(on_delete_word(self.on_delete))),
         ];
-        Value::structure(fields.into_iter().chain(backed))
+        let converted = self
+            .converted_from
+            .map(|slot| ("converted_from", Value::Int(i64::from(slot))));
+        Value::structure(fields.into_iter().chain(backed).chain(converted))
     }
 
     fn from_value(value: &Value) -> Result<StoredSlot> {
@@ -370,6 +377,10 @@ impl StoredSlot {
                 word => on_delete(&text(word)?)?,
             },
             index_backed: matches!(optional_field(value, "index_backed"), Value::Bool(true)),
+            converted_from: match optional_field(value, "converted_from") {
+                Value::Nil => None,
+                slot => Some(number(slot)?),
+            },
         })
     }
 }
@@ -585,6 +596,7 @@ mod tests {
     fn a_class_comes_back_from_its_catalog_object() {
         let slot = |name: &str, r#type: Type| StoredSlot {
             index_backed: false,
+            converted_from: None,
             name: name.into(),
             r#type,
             default: Value::Int(7),

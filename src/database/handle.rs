@@ -14,7 +14,7 @@ use crate::catalog::{Alteration, ClassDefinition, ClassVersion, IndexDefinition}
 use crate::error::{Error, Result};
 use crate::files::Disk;
 use crate::index::IndexStorage;
-use crate::instance::{Instance, OpenSnapshot, Options};
+use crate::instance::{Conversions, Converted, Instance, OpenSnapshot, Options};
 use crate::maintain::{
     BackupReport, CheckReport, CompactOptions, CompactProgress, CompactReport, SalvageReport, Watch,
 };
@@ -260,6 +260,30 @@ impl Database {
     /// [`Error::Io`]; the database then takes no more changes.
     pub fn persist(&self) -> Result<()> {
         self.instance.persist()
+    }
+
+    /// Writes all objects anew whose class had an attribute retyped since, and whose values are converted when they are read;
+    /// a background thread does the same at leisure. Says how many it wrote. Nothing but speed depends on it.
+    ///
+    /// ```
+    /// # use olivine::{Alteration, Class, Database, Object, Type};
+    /// let db = Database::in_memory()?;
+    /// db.define_class(Class::new("Book").attribute("year", Type::String))?;
+    /// db.transact(|tx| tx.insert_object(Object::new("Book").with("year", "1961")))?;
+    /// db.alter_class("Book", &Alteration::Retype { attribute: "year".into(), r#type: Type::Int, using: None })?;
+    /// assert!(db.finish_conversions()? <= 1);
+    /// # Ok::<(), olivine::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Io`] or [`Error::NoSpace`]; what was converted stays so.
+    pub fn finish_conversions(&self) -> Result<u64> {
+        let mut conversions = Conversions::default();
+        let mut written = 0_u64;
+        while let Converted::Some(objects) = self.instance.convert_some(&mut conversions)? {
+            written = written.saturating_add(objects);
+        }
+        Ok(written)
     }
 
     /// Writes a checkpoint of the object table, so that the next open replays only what comes after. Segments in which

@@ -73,7 +73,7 @@ impl Parts {
     }
 }
 
-fn commit_changes(pause: &Pause<'_>, view: &View, changes: Vec<SchemaChange>) -> Result<()> {
+pub(super) fn commit_changes(pause: &Pause<'_>, view: &View, changes: Vec<SchemaChange>) -> Result<()> {
     let mut writes = WriteSet::default();
     for change in changes {
         match change {

@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 
 use super::cleaning::Pace;
+use super::conversion::Conversions;
 use super::opened::Parts;
 use crate::error::{Error, Result};
 
@@ -84,6 +85,7 @@ fn sync(signal: &Signal, parts: &Parts) {
 /// Makes segments ahead, keeps the reserve, and writes checkpoints when they are due.
 fn run(signal: &Signal, parts: &Parts) {
     let mut rounds = 0u32;
+    let mut conversions = Conversions::default();
     while !signal.stops_before(Instant::now() + ROUND) {
         rounds = rounds.wrapping_add(1);
         parts.heap.prepare();
@@ -95,6 +97,8 @@ fn run(signal: &Signal, parts: &Parts) {
             let _ = parts.checkpoint_and_release();
         }
         parts.heal_indexes();
+        // What fails is tried again in the next round.
+        let _ = parts.convert_some(&mut conversions);
     }
 }
 

@@ -1,6 +1,7 @@
 //! An open database, below its public handle: what is opened together, kept running and closed together.
 
 mod cleaning;
+mod conversion;
 mod history;
 mod indexes;
 mod ledger;
@@ -12,6 +13,7 @@ mod query_files;
 mod victims;
 
 pub use cleaning::{Pace, Reclaimed};
+pub use conversion::{Conversions, Converted};
 pub use ledger::{Held, OpenSnapshot, Opened, ReaderKind};
 pub use open::{open, open_on};
 pub use opened::Instance;

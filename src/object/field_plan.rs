@@ -97,6 +97,7 @@ mod tests {
             default: Value::Nil,
             not_null: false,
             dropped: *name == "gone",
+            converted_from: None,
         };
         Layout::new(
             ClassId(64),

@@ -22,6 +22,8 @@ pub struct Layout {
     pub slots: Vec<Slot>,
     /// Former names of attributes, with their slots; programs that know an older struct go on using them.
     pub formerly: Vec<(Arc<str>, usize)>,
+    /// Bodies with fewer slots have values to convert; 0 where none do.
+    pub converted_slots: usize,
     /// Where the fields of Rust structs that were read from it lie.
     pub(super) plans: FieldPlans,
 }
@@ -39,14 +41,19 @@ pub struct Slot {
     pub not_null: bool,
     /// Whether the attribute was dropped; its slot stays.
     pub dropped: bool,
+    /// The slot the attribute had before it was retyped, whose values are converted when they are read.
+    pub converted_from: Option<usize>,
 }
 
 impl Layout {
     /// The layout of a class with these slots and former names.
     pub fn new(class: ClassId, name: Arc<str>, slots: Vec<Slot>, formerly: Vec<(Arc<str>, usize)>) -> Layout {
+        let converts = |slot: &Slot| slot.converted_from.is_some() && !slot.dropped;
+        let last = slots.iter().rposition(converts);
         Layout {
             class,
             name,
+            converted_slots: last.map_or(0, |last| last.saturating_add(1)),
             slots,
             formerly,
             plans: FieldPlans::default(),

@@ -1,7 +1,9 @@
 //! Changes of classes that have objects, and their dry run.
 //!
-//! A change that needs no new bodies is one write a class. A retyped attribute is written anew in every object, in the
-//! same commit as the class: a reader sees all of it or nothing, and a kill half-way leaves nothing.
+//! A change that needs no new bodies is one write a class. The values of a retyped attribute are all tried, and from the
+//! commit of the class on converted when they are read; the objects are written anew later, in the background. Where an
+//! expression gives the new values, every object is written in the same commit as the class. Either way a reader sees all of
+//! it or nothing, and a kill half-way leaves nothing.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +11,7 @@ use std::sync::Arc;
 use super::handle::Transaction;
 use crate::catalog::{Alteration, Attribute, Class, Direction, Index, IndexDefinition, Method};
 use crate::error::{Error, Result};
-use crate::object::codec::{read_slot, rewrite};
+use crate::object::codec::{converted, read_slot, rewrite};
 use crate::object::{ClassId, Oid, Record, Type, Value, convert};
 use crate::read::{ExtentPosition, Reader, has_objects};
 
@@ -17,7 +19,7 @@ use crate::read::{ExtentPosition, Reader, has_objects};
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AlterationReport {
-    /// Objects that are written anew.
+    /// Objects whose values are converted: when they are read, or in the same commit where an expression gives the values.
     pub objects: u64,
     /// Objects whose values do not convert, or would be lost.
     pub failures: u64,
@@ -38,7 +40,7 @@ impl fmt::Display for AlterationReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "{} objects are written anew, {} fail",
+            "{} objects are converted, {} fail",
             self.objects, self.failures
         )?;
         match self.samples.is_empty() {
@@ -51,8 +53,8 @@ impl fmt::Display for AlterationReport {
 /// How many failures a report names.
 const SAMPLES: usize = 10;
 
-/// New values of one attribute, by object.
-type Converted = Vec<(Oid, Value)>;
+/// New values of one attribute, by object; `None` where they are converted when they are read.
+type Converted = Option<Vec<(Oid, Value)>>;
 
 impl Transaction {
     /// Changes a class, and its objects where they must change with it.
@@ -116,7 +118,7 @@ impl Transaction {
     /// Works out the new values of all objects, and which objects have none.
     fn examine(&self, class: &Class, alteration: &Alteration) -> Result<(AlterationReport, Converted)> {
         let mut report = AlterationReport::default();
-        let mut converted = Vec::new();
+        let mut converted = None;
         let catalog = self.overlay().catalog();
         match alteration {
             Alteration::Retype {
@@ -126,11 +128,14 @@ impl Transaction {
             } => {
                 let attribute = catalog.declared(class, attribute)?;
                 self.rebuildable(&catalog.indexes_on(class, attribute))?;
-                converted = match using {
-                    None => self.converted(class, attribute, r#type, &mut report)?,
-                    Some(expression) => self.computed(class, attribute, r#type, expression, &mut report)?,
-                };
-                report.objects = converted.len() as u64;
+                match using {
+                    None => self.try_all(class, attribute, r#type, &mut report)?,
+                    Some(expression) => {
+                        let values = self.computed(class, attribute, r#type, expression, &mut report)?;
+                        report.objects = values.len() as u64;
+                        converted = Some(values);
+                    }
+                }
             }
             Alteration::Move { attribute, to } => {
                 catalog.declared(class, attribute)?;
@@ -220,23 +225,49 @@ impl Transaction {
         let default = convert(attribute.default.clone(), to).map_err(|why| {
             Error::Schema(format!("the default of {}.{}: {why}", class.name, attribute.name))
         })?;
-        let changes = catalog.retype_attribute(class, &attribute.name, to, &default)?;
+        let changes = catalog.retype_attribute(class, &attribute.name, to, &default, converted.is_none())?;
         let indexes = catalog.indexes_on(class, attribute);
         self.around_indexes(&indexes, |tx| {
             tx.change_schema(changes)?;
-            for (oid, value) in converted {
-                let class = tx.overlay().catalog().class_by_id(oid.class())?.clone();
-                let Some(slot) = class.layout.slot(&attribute.name) else {
-                    continue;
-                };
-                let body = match tx.overlay().object(oid)? {
-                    Some(record) => rewrite(&class.layout, &record.body, &[(slot, value)])?,
-                    None => continue,
-                };
-                tx.update_body(oid, body)?;
+            match converted {
+                None => tx.convert_own_writes(class),
+                Some(values) => tx.write_converted(attribute, values),
             }
-            Ok(())
         })
+    }
+
+    /// Writes the values of a retyped attribute.
+    fn write_converted(&mut self, attribute: &Attribute, values: Vec<(Oid, Value)>) -> Result<()> {
+        for (oid, value) in values {
+            let class = self.overlay().catalog().class_by_id(oid.class())?.clone();
+            let Some(slot) = class.layout.slot(&attribute.name) else {
+                continue;
+            };
+            let body = match self.overlay().object(oid)? {
+                Some(record) => rewrite(&class.layout, &record.body, &[(slot, value)])?,
+                None => continue,
+            };
+            self.update_body(oid, body)?;
+        }
+        Ok(())
+    }
+
+    /// Brings what this transaction wrote before to the new types, so that its own writes always are of its own catalog.
+    fn convert_own_writes(&mut self, class: &Class) -> Result<()> {
+        let catalog = self.overlay().catalog().clone();
+        let mut anew = Vec::new();
+        for (oid, write) in self.overlay().writes().iter() {
+            if class.family.contains(&oid.class())
+                && let Some(body) = write.body()
+                && let Some(body) = converted(&catalog.class_by_id(oid.class())?.layout, body)?
+            {
+                anew.push((oid, body));
+            }
+        }
+        for (oid, body) in anew {
+            self.overlay_mut().write(oid, Some(&body), false)?;
+        }
+        Ok(())
     }
 
     /// Runs `work` without these indexes, and builds them again behind it.
@@ -277,27 +308,25 @@ impl Transaction {
         }
     }
 
-    /// Every object's value of an attribute, converted without loss.
-    fn converted(
+    /// Tries to convert every object's value of an attribute, without loss.
+    fn try_all(
         &self,
         class: &Class,
         attribute: &Attribute,
         to: &Type,
         report: &mut AlterationReport,
-    ) -> Result<Converted> {
-        let mut converted = Vec::new();
+    ) -> Result<()> {
         self.each_object(&class.family, &mut |member, record| {
             let Some(slot) = member.layout.slot(&attribute.name) else {
                 return Ok(());
             };
             let value = read_slot(&member.layout, &record.body, slot)?.to_value()?;
             match self.fitted(attribute, value, to) {
-                Ok(value) => converted.push((record.oid, value)),
+                Ok(_) => report.objects = report.objects.saturating_add(1),
                 Err(why) => report.fail(|| format!("{}: {why}", self.describe(record.oid))),
             }
             Ok(())
-        })?;
-        Ok(converted)
+        })
     }
 
     /// Every object's new value by an expression.
@@ -308,7 +337,7 @@ impl Transaction {
         to: &Type,
         expression: &str,
         report: &mut AlterationReport,
-    ) -> Result<Converted> {
+    ) -> Result<Vec<(Oid, Value)>> {
         let name = class.name.replace('`', "``");
         let text = format!("select this, ({expression}) from `{name}` this");
         let mut converted = Vec::new();
@@ -341,7 +370,7 @@ impl Transaction {
         to: &Type,
         expression: &str,
         report: &mut AlterationReport,
-    ) -> Result<Converted> {
+    ) -> Result<Vec<(Oid, Value)>> {
         let name = class.name.replace('`', "``");
         let text = format!("select ({expression}) from `{name}` this where this = $1");
         let mut converted = Vec::new();

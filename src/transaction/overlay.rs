@@ -17,9 +17,10 @@ use super::undo::{Undo, UndoLog};
 use crate::catalog::{Catalog, Class, Index, IndexId, index_differences};
 use crate::error::{Error, Result};
 use crate::index::{IndexKey, RangeCursor};
+use crate::object::codec::converted;
 use crate::object::{ClassId, CommitNumber, Oid, Record};
 use crate::read::{Direction, ExtentPosition, IndexRange, IndexSize, Postings, Reader, count_postings};
-use crate::view::{EncodedRange, View, encode_range, has_values, is_hashed, ready_index};
+use crate::view::{EncodedRange, View, encode_range, fresh, freshen, has_values, is_hashed, ready_index};
 use crate::write_set::{Write, WriteSet};
 
 /// The entries one transaction adds to and removes from one index.
@@ -160,11 +161,16 @@ impl Overlay {
 
     fn differences(&self, class: &Class, before: Option<&[u8]>, after: Option<&[u8]>) -> Result<Differences> {
         let mut differences = Differences::new();
+        let now = |body: Option<&[u8]>| match body {
+            Some(body) if class.layout.converted_slots > 0 => converted(&class.layout, body),
+            _ => Ok(None),
+        };
+        let (old, new) = (now(before)?, now(after)?);
         index_differences(
             &self.catalog,
             class,
-            before,
-            after,
+            old.as_deref().or(before),
+            new.as_deref().or(after),
             self.view.secret(),
             &mut |index, key, has_nil, added| {
                 differences.push(Difference {
@@ -350,13 +356,17 @@ impl Reader for Overlay {
         }
         match self.writes.get(oid) {
             Some(write) => Ok(self.record(oid, write)),
-            None => self.view.object(oid),
+            None => {
+                let record = self.view.object(oid)?;
+                record.map(|record| fresh(&self.catalog, record)).transpose()
+            }
         }
     }
 
     fn gather<'a>(&'a self, oids: &[Oid], records: &mut Vec<Option<Record<'a>>>) -> Result<()> {
         let start = records.len();
         self.view.gather(oids, records)?;
+        freshen(&self.catalog, records.iter_mut().skip(start).flatten())?;
         if self.writes.is_empty() {
             return Ok(());
         }
@@ -382,6 +392,7 @@ impl Reader for Overlay {
         loop {
             let from = position.next_serial;
             self.view.scan(class, position, limit, records)?;
+            freshen(&self.catalog, records.iter_mut().skip(start))?;
             if records.len() == start {
                 self.scan_own(class, position, limit, records);
                 return Ok(());

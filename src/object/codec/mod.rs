@@ -31,6 +31,7 @@
 //! and decoded while it is walked over. Bytes that do not make sense are an error, whatever they are.
 
 mod body;
+mod conversion;
 mod decode;
 mod encode;
 mod slots;
@@ -40,6 +41,7 @@ mod varint;
 
 pub use body::{Body, Near, Stored};
 pub(crate) use body::{BodyBuilder, append_body};
+pub use conversion::converted;
 pub use decode::decode;
 pub(crate) use decode::{
     ANY, Header, is_set, kind_of, stored_entries, stored_fields, stored_members, stored_references, take,

@@ -15,6 +15,7 @@ fn slot(name: &str, r#type: Type) -> Slot {
         default: Value::Nil,
         not_null: false,
         dropped: false,
+        converted_from: None,
     }
 }
 

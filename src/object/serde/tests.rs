@@ -94,6 +94,7 @@ fn layout<T: DeserializeOwned>() -> Layout {
         default: Value::Nil,
         not_null: !field.optional,
         dropped: false,
+        converted_from: None,
     };
     let slots = shape.fields.into_iter().map(slot).collect();
     Layout::new(ClassId(64), shape.name.into(), slots, Vec::new())

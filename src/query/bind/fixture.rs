@@ -128,6 +128,7 @@ fn add_class(
         default: Value::Nil,
         not_null: false,
         dropped: false,
+        converted_from: None,
     });
     let layout = Layout::new(id, name.into(), slots.collect(), Vec::new());
     let stored = StoredClass::new(name.into(), superclass, Vec::new());
@@ -140,6 +141,7 @@ fn add_class(
         family: family.iter().map(|id| ClassId(*id)).collect(),
         relates: false,
         derives: false,
+        plain: true,
         indexes: Vec::new(),
         object: None,
         stored: Arc::new(stored),
