@@ -1,6 +1,7 @@
 //! Reading objects from any [`Reader`]: what snapshots and transactions have in common.
 
 mod fetch;
+mod find;
 mod lazy;
 mod record;
 mod typed;
@@ -20,8 +21,9 @@ use crate::object::{
 use crate::query::{Row, Rows};
 use crate::read::{ExtentPosition, Reader, completed, value_of};
 pub use fetch::{Fetch, Fetched};
+pub use find::{find, holder};
 pub use record::Record as ObjectRecord;
-pub use typed::{Decoded, Follow, follow, holder, related_query};
+pub use typed::{Decoded, Follow, follow, related_query};
 
 /// The object `oid` as a `T`.
 #[inline(never)]
@@ -175,6 +177,12 @@ impl<'a> StoredObject<'a> {
 pub fn class_of<T: DeserializeOwned>(reader: &dyn Reader) -> Result<&Arc<Class>> {
     let name = class_name::<T>()?;
     reader.catalog().class(name).ok_or_else(|| undefined(name))
+}
+
+/// The class of this name.
+pub fn class_named<'r>(reader: &'r dyn Reader, name: &str) -> Result<&'r Arc<Class>> {
+    let class = reader.catalog().class(name);
+    class.ok_or_else(|| Error::Schema(format!("the class {name} is not defined in this database")))
 }
 
 /// The sentence for a Rust type without a class.

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use crate::access::{self, Extent, Fetch, Follow, ObjectRecord, Objects, StoredObject};
 use crate::error::Result;
 use crate::instance::{Held, Instance, Opened, ReaderKind};
-use crate::object::{CommitNumber, Object, Oid, Record, Ref, from_record};
+use crate::object::{CommitNumber, Object, Oid, Record, Ref, Value, from_record};
 use crate::query::{Engine, Parameters, Rows};
 use crate::read::Reader;
 use crate::view::View;
@@ -149,6 +149,60 @@ impl Snapshot {
             attribute,
         )?;
         self.query(&text, (target.into(),)).map(Rows::objects)
+    }
+
+    /// The object of the class of `T` that has `value` in `attribute`, which must have a unique index of its own, with its
+    /// reference; `None` where there is none. It goes straight to the index, so it is the quickest way to an object by its
+    /// key; in the state of an earlier commit, which has no indexes, all objects are read.
+    ///
+    /// ```
+    /// # use olivine::Database;
+    /// # use serde::{Deserialize, Serialize};
+    /// #[derive(Serialize, Deserialize)]
+    /// struct Book { isbn: String, title: String }
+    ///
+    /// let db = Database::in_memory()?;
+    /// db.define::<Book>()?.unique("isbn")?;
+    /// db.transact(|tx| tx.insert(&Book { isbn: "978-3".into(), title: "Solaris".into() }))?;
+    /// let found = db.snapshot().find::<Book>("isbn", "978-3")?;
+    /// assert_eq!(found.map(|(_, book)| book.title).as_deref(), Some("Solaris"));
+    /// assert!(db.snapshot().find::<Book>("isbn", "0")?.is_none());
+    /// # Ok::<(), olivine::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Schema`](crate::Error::Schema) where the class is not defined or the attribute has no unique index,
+    /// [`Error::Argument`](crate::Error::Argument) where `value` is not of the attribute's type; else as
+    /// [`Snapshot::get`].
+    pub fn find<T: DeserializeOwned>(
+        &self,
+        attribute: &str,
+        value: impl Into<Value>,
+    ) -> Result<Option<(Ref<T>, T)>> {
+        let view = self.checked()?;
+        let class = access::class_of::<T>(view)?;
+        let Some(oid) = access::find(view, class, attribute, value.into())? else {
+            return Ok(None);
+        };
+        let reference = Ref::from_oid(oid);
+        Ok(self.get(reference)?.map(|object| (reference, object)))
+    }
+
+    /// As [`Snapshot::find`], for a class given by its name: the identifier, and the object with its attributes by name.
+    ///
+    /// # Errors
+    /// As [`Snapshot::find`].
+    pub fn find_object(
+        &self,
+        class: &str,
+        attribute: &str,
+        value: impl Into<Value>,
+    ) -> Result<Option<(Oid, Object)>> {
+        let view = self.checked()?;
+        let class = access::class_named(view, class)?;
+        let found = access::find(view, class, attribute, value.into())?;
+        let object = |oid| Ok(access::object(view, oid)?.map(|object| (oid, object)));
+        found.map_or(Ok(None), object)
     }
 
     /// A plan for reading the object behind a reference together with what it leads to: `snapshot.fetch(book).depth(3)`,

@@ -512,3 +512,42 @@ fn a_fetch_plan_reads_a_closure_and_changes_no_answer() {
     })
     .unwrap();
 }
+
+#[test]
+fn find_goes_by_a_unique_attribute_and_counts_as_read() {
+    let (db, lem, _) = library();
+    let snapshot = db.snapshot();
+    let (found, author_found) = snapshot.find::<Author>("name", "Lem").unwrap().unwrap();
+    assert_eq!((found, author_found.name.as_str()), (lem, "Lem"));
+    let (oid, object) = snapshot.find_object("Author", "name", "Lem").unwrap().unwrap();
+    assert_eq!((oid, object.get("name")), (lem.oid(), Some(&"Lem".into())));
+    assert!(snapshot.find::<Author>("name", "Dick").unwrap().is_none());
+    assert!(snapshot.find::<Author>("name", Value::Nil).unwrap().is_none());
+    for (attribute, value, sentence) in [
+        ("born", Value::from(1921), "no unique index"),
+        ("nome", Value::from("Lem"), "no attribute nome"),
+        ("name", Value::from(7), "Author.name"),
+    ] {
+        let error = snapshot.find::<Author>(attribute, value).unwrap_err();
+        assert!(error.to_string().contains(sentence), "{error}");
+    }
+
+    // A transaction finds what it wrote, and no more what it deleted.
+    let mut first = db.begin().unwrap();
+    assert!(first.find::<Author>("name", "Dick").unwrap().is_none());
+    let dick = first.insert(&author("Dick")).unwrap();
+    assert_eq!(first.find::<Author>("name", "Dick").unwrap().unwrap().0, dick);
+    first.rollback();
+
+    // That nobody had the name was read: whoever takes it first is a conflict.
+    let mut second = db.begin().unwrap();
+    assert!(second.find_object("Author", "name", "Dick").unwrap().is_none());
+    second.insert(&author("Nobody")).unwrap();
+    db.transact(|tx| tx.insert(&author("Dick"))).unwrap();
+    assert!(second.commit().unwrap_err().is_conflict());
+
+    // A state of the past has no indexes, and gives the same.
+    let older = db.snapshot_at(snapshot.commit()).unwrap();
+    assert_eq!(older.find::<Author>("name", "Lem").unwrap().unwrap().0, lem);
+    assert!(older.find::<Author>("name", "Dick").unwrap().is_none());
+}

@@ -1,16 +1,15 @@
 //! Following references, finding what refers to an object, and rows as Rust values.
 
 use std::marker::PhantomData;
-use std::ops::Bound;
 
 use serde::de::DeserializeOwned;
 
 use super::get;
-use crate::catalog::{Attribute, Catalog, Class, IndexKind};
+use crate::catalog::{Attribute, Catalog, Class};
 use crate::error::{Error, Result};
-use crate::object::{Oid, Ref, Type, Value, class_name, from_row};
+use crate::object::{Ref, Type, Value, class_name, from_row};
 use crate::query::{Row, Rows};
-use crate::read::{Direction, IndexRange, Reader};
+use crate::read::Reader;
 
 /// What [`follow`](crate::Snapshot::follow) takes: a reference, or one that may be missing.
 pub trait Follow {
@@ -76,36 +75,9 @@ fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
-fn attribute_of<'c>(class: &'c Class, attribute: &str) -> Result<&'c Attribute> {
+pub(super) fn attribute_of<'c>(class: &'c Class, attribute: &str) -> Result<&'c Attribute> {
     let found = class.attribute(attribute);
     found.ok_or_else(|| Error::Schema(format!("{} has no attribute {attribute}", class.name)))
-}
-
-/// The object of `class` that has `value` in `attribute`, which must have a unique index of its own.
-pub fn holder(reader: &dyn Reader, class: &Class, attribute: &str, value: Value) -> Result<Option<Oid>> {
-    attribute_of(class, attribute)?;
-    let catalog = reader.catalog();
-    let mut covering = class.indexes.iter().filter_map(|id| catalog.indexes.get(id));
-    let index = covering.find(|index| {
-        let on_it = matches!(index.components.as_slice(),
-            [component] if component.path.len() == 1 && component.path.iter().all(|name| **name == *attribute));
-        index.kind == IndexKind::Unique && on_it
-    });
-    let Some(index) = index else {
-        return Err(Error::Schema(format!(
-            "{name}.{attribute} has no unique index; define it with define::<{name}>()?.unique(\"{attribute}\")",
-            name = class.name
-        )));
-    };
-    let range = IndexRange {
-        prefix: vec![value],
-        lower: Bound::Unbounded,
-        upper: Bound::Unbounded,
-    };
-    let mut found = Vec::new();
-    let mut postings = reader.lookup(index.id, &range, Direction::Ascending)?;
-    postings.next(1, &mut found)?;
-    Ok(found.pop())
 }
 
 impl Row {

@@ -8,7 +8,7 @@ use super::overlay::missing;
 use crate::access::{self, Fetch, Follow, ObjectRecord, Objects};
 use crate::error::{Error, Result};
 use crate::object::codec::read_slot;
-use crate::object::{Oid, Ref, class_name, to_body};
+use crate::object::{Object, Oid, Ref, Value, class_name, to_body};
 use crate::query::Rows;
 use crate::read::Reader;
 
@@ -69,6 +69,42 @@ impl Transaction {
             attribute,
         )?;
         self.query(&text, (target.into(),)).map(Rows::objects)
+    }
+
+    /// The object of the class of `T` that has `value` in `attribute`, with its reference; as
+    /// [`Snapshot::find`](crate::Snapshot::find), under the writes of this transaction. A serializable transaction
+    /// remembers the key as read, also where nobody holds it: whoever takes it first is a conflict.
+    ///
+    /// # Errors
+    /// As [`Snapshot::find`](crate::Snapshot::find).
+    pub fn find<T: DeserializeOwned>(
+        &self,
+        attribute: &str,
+        value: impl Into<Value>,
+    ) -> Result<Option<(Ref<T>, T)>> {
+        let class = access::class_of::<T>(self.overlay())?;
+        let Some(oid) = access::find(self.reader().as_ref(), class, attribute, value.into())? else {
+            return Ok(None);
+        };
+        let reference = Ref::from_oid(oid);
+        Ok(self.get(reference)?.map(|object| (reference, object)))
+    }
+
+    /// As [`Transaction::find`], for a class given by its name: the identifier, and the object with its attributes by name.
+    ///
+    /// # Errors
+    /// As [`Transaction::find`].
+    pub fn find_object(
+        &self,
+        class: &str,
+        attribute: &str,
+        value: impl Into<Value>,
+    ) -> Result<Option<(Oid, Object)>> {
+        let class = access::class_named(self.overlay(), class)?;
+        let Some(oid) = access::find(self.reader().as_ref(), class, attribute, value.into())? else {
+            return Ok(None);
+        };
+        Ok(self.object(oid)?.map(|object| (oid, object)))
     }
 
     /// A plan for reading the object behind a reference together with what it leads to: `tx.fetch(book).depth(3)`,
@@ -183,7 +219,7 @@ impl Transaction {
         let slot = class.layout.slot(attribute);
         let key = match slot {
             Some(slot) => read_slot(&class.layout, &body, slot)?.to_value()?,
-            None => crate::object::Value::Nil,
+            None => Value::Nil,
         };
         let is_nil = slot.is_some() && key.is_nil();
         let holder = access::holder(self.reader().as_ref(), &class, attribute, key)?;
