@@ -143,7 +143,7 @@ pub use maintain::{
 pub use object::{
     CommitNumber, Date, Decimal, Duration, Object, Oid, Ref, Time, Timestamp, Type, Uuid, Value,
 };
-pub use query::{CancelHandle, Parameters, QueryStatistics, Row, Rows};
+pub use query::{CancelHandle, Parameters, Prepared, QueryStatistics, Row, Rows};
 pub use session::{Answer, Outcome, Session};
 pub use snapshot::Snapshot;
 pub use transaction::{AlterationReport, Transaction, TransactionOptions};

@@ -8,7 +8,7 @@ use crate::access::{self, Extent, Fetch, Follow, ObjectRecord, Objects, StoredOb
 use crate::error::Result;
 use crate::instance::{Held, Instance, Opened, ReaderKind};
 use crate::object::{CommitNumber, Object, Oid, Record, Ref, Value, from_record};
-use crate::query::{Engine, Parameters, Rows};
+use crate::query::{Engine, Parameters, Prepared, Rows};
 use crate::read::Reader;
 use crate::view::View;
 
@@ -229,6 +229,32 @@ impl Snapshot {
     /// [`Error::Query`](crate::Error::Query) where the text is wrong; what goes wrong later comes with the rows.
     pub fn query(&self, text: &str, parameters: impl Into<Parameters>) -> Result<Rows> {
         self.engine.query(text, &parameters.into(), self.reader(), None)
+    }
+
+    /// Parses and checks a query that is to be run many times; see [`Prepared`].
+    ///
+    /// ```
+    /// # use olivine::Database;
+    /// let db = Database::in_memory()?;
+    /// let snapshot = db.snapshot();
+    /// let larger = snapshot.prepare("select n from n in list(1, 2, 3) where n > $1")?;
+    /// let numbers: Vec<i64> = snapshot.run(&larger, (1,))?.decode().collect::<olivine::Result<_>>()?;
+    /// assert_eq!(numbers, [2, 3]);
+    /// # Ok::<(), olivine::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Query`](crate::Error::Query) where the text is wrong or changes data.
+    pub fn prepare(&self, text: &str) -> Result<Prepared> {
+        self.engine.prepare_query(text, self.view.as_ref())
+    }
+
+    /// Runs a prepared query with its parameters, as [`Snapshot::query`] runs a text.
+    ///
+    /// # Errors
+    /// [`Error::Query`](crate::Error::Query) where it does not fit this state's schema, or a parameter its place.
+    pub fn run(&self, prepared: &Prepared, parameters: impl Into<Parameters>) -> Result<Rows> {
+        self.engine.run(prepared, &parameters.into(), self.reader(), None)
     }
 
     /// An identifier as text: `Person#42`.

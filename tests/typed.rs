@@ -551,3 +551,85 @@ fn find_goes_by_a_unique_attribute_and_counts_as_read() {
     assert_eq!(older.find::<Author>("name", "Lem").unwrap().unwrap().0, lem);
     assert!(older.find::<Author>("name", "Dick").unwrap().is_none());
 }
+
+#[test]
+fn a_prepared_query_serves_other_types_states_and_schemas() {
+    let (db, lem, _) = library();
+    let snapshot = db.snapshot();
+    let born = snapshot
+        .prepare("select a.name from Author a where a.born = $year")
+        .unwrap();
+    assert_eq!(born.parameters().first().map(|(name, _)| &**name), Some("year"));
+    let names = |rows: olivine::Rows| rows.decode::<String>().collect::<Result<Vec<_>, _>>();
+    let run = |year: Value| names(snapshot.run(&born, params! { year: year }).unwrap());
+    for year in [Value::from(1921), Value::from(1921.0), Value::from(1921)] {
+        assert_eq!(run(year).unwrap(), ["Lem"]);
+    }
+    assert!(run(Value::Nil).unwrap().is_empty());
+    let error = snapshot.run(&born, params! { years: 1921 }).unwrap_err();
+    assert!(error.to_string().contains("$year"), "{error}");
+    let error = snapshot.run(&born, params! { year: "x" }).unwrap_err();
+    assert!(matches!(error, Error::Query(_)), "{error}");
+
+    // A step from a parameter is planned for what the parameter is.
+    let named = snapshot.prepare("$1.name").unwrap();
+    assert_eq!(names(snapshot.run(&named, (lem,)).unwrap()).unwrap(), ["Lem"]);
+
+    // The same statement in a transaction sees its writes; after a change of the schema it is planned anew.
+    let mut transaction = db.begin().unwrap();
+    transaction.insert(&author("Dick")).unwrap();
+    let mut both = names(transaction.run(&born, params! { year: 1921 }).unwrap()).unwrap();
+    both.sort();
+    assert_eq!(both, ["Dick", "Lem"]);
+    transaction.rollback();
+    db.define::<Author>().unwrap().index("born").unwrap();
+    let rows = db.snapshot().run(&born, params! { year: 1921 }).unwrap();
+    assert_eq!(names(rows).unwrap(), ["Lem"]);
+
+    for (text, sentence) in [
+        ("select a.nome from Author a", "nome"),
+        ("delete from Author", "no query"),
+        ("select", "select"),
+    ] {
+        let error = snapshot.prepare(text).unwrap_err();
+        assert!(error.to_string().contains(sentence), "{error}");
+    }
+}
+
+#[test]
+fn a_plan_chosen_for_few_objects_is_not_kept_for_many() {
+    let db = Database::in_memory().unwrap();
+    db.define::<Author>().unwrap().index("born").unwrap();
+    let text = "select a.name from Author a where a.born = 7";
+    let read = |objects: u64| {
+        let mut rows = db.snapshot().query(text, ()).unwrap();
+        assert_eq!(rows.by_ref().map(|row| row.unwrap()).count() as u64, objects);
+        rows.statistics().objects
+    };
+    let add = |many: u16| {
+        db.transact(|tx| {
+            for born in 0..many {
+                let name = born.to_string();
+                tx.insert(&Author { name, born })?;
+            }
+            Ok(())
+        })
+        .unwrap();
+    };
+    add(8);
+    read(1);
+    add(5_000);
+    let last = (0..40).map(|_| read(2)).last();
+    assert_eq!(last, Some(2));
+}
+
+#[test]
+fn a_column_given_out_twice_is_there_twice() {
+    let (db, _, _) = library();
+    let text =
+        "select a.name as one, a.name as two, a.born + 1 as next, a from Author a order by a.name limit 1";
+    let mut rows = db.snapshot().query(text, ()).unwrap();
+    let row = rows.next().unwrap().unwrap();
+    let (one, two, next, _): (String, String, u16, Ref<Author>) = row.decode().unwrap();
+    assert_eq!((one.as_str(), two.as_str(), next), ("Lem", "Lem", 1922));
+}

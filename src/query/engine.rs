@@ -24,7 +24,8 @@ use super::plan::{
     Change, Column, ColumnId, ConflictUpdate, Delete, Expression, Insert, Output, Plan, Query, ResultKind,
     Returning, Statement, Update,
 };
-use super::plan_cache::PlanCache;
+use super::plan_cache::{Kept, PlanCache};
+use super::prepared::Prepared;
 use super::roomy::{may_nest_parsed, with_room};
 use super::settings::Settings;
 use crate::catalog::Catalog;
@@ -102,26 +103,66 @@ impl Engine {
         reader: &dyn Reader,
         parameters: &Parameters,
     ) -> Result<Arc<Statement>> {
-        let types = parameter_types(parameters, reader);
-        if let Some(kept) = self.plans.lock().get(text, reader.catalog(), &types) {
+        if let Some(kept) = self.plans.lock().get(text, reader, parameters) {
             return Ok(kept);
         }
-        let statement = parse_statement(text).map_err(|error| error.locate(text))?;
-        if !matches!(
-            statement.kind,
-            ast::StatementKind::Query(_) | ast::StatementKind::Explain(_)
-        ) {
-            let message = "this statement is no query; run it in a transaction or a session";
-            let error = QueryError::new(QueryErrorCode::TransactionState, statement.span, message);
-            return Err(error.locate(text).into());
-        }
-        let prepared = self
-            .bind(&statement, reader, types.clone(), &Settings::default())
-            .map_err(|error| error.locate(text))?;
-        self.plans
-            .lock()
-            .insert(text.into(), reader.catalog().clone(), types, prepared.clone());
+        let kept = self.plan(&parse_query_text(text)?, text, reader, parameters)?;
+        let prepared = kept.statement().clone();
+        self.plans.lock().insert(text.into(), kept);
         Ok(prepared)
+    }
+
+    /// A plan of the query `statement`, which was parsed from `text`.
+    pub(super) fn plan(
+        &self,
+        statement: &ast::Statement,
+        text: &str,
+        reader: &dyn Reader,
+        parameters: &Parameters,
+    ) -> Result<Kept> {
+        let types = parameter_types(parameters, reader);
+        let given = bind::Parameters::Given(types.clone());
+        let planned = self
+            .bind(statement, reader, &given, &Settings::default())
+            .map_err(|error| error.locate(text))?;
+        Ok(Kept::new(reader, types, planned))
+    }
+
+    /// Parses and checks a query that is to be run many times.
+    ///
+    /// # Errors
+    /// [`Error::Query`] where the text is wrong or changes data.
+    pub fn prepare_query(&self, text: &str, reader: &dyn Reader) -> Result<Prepared> {
+        let statement = parse_query_text(text)?;
+        let checked = self
+            .bind(
+                &statement,
+                reader,
+                &bind::Parameters::Unknown,
+                &Settings::default(),
+            )
+            .map_err(|error| error.locate(text))?;
+        Ok(Prepared::new(text, statement, checked.parameters.clone()))
+    }
+
+    /// Runs a prepared query.
+    ///
+    /// # Errors
+    /// [`Error::Query`] where it does not fit the schema any more, or a parameter its place.
+    pub fn run(
+        &self,
+        prepared: &Prepared,
+        parameters: &Parameters,
+        reader: Arc<dyn Reader>,
+        ended: Option<Arc<AtomicBool>>,
+    ) -> Result<Rows> {
+        let plan = prepared.plan(self, reader.as_ref(), parameters)?;
+        let run = Run {
+            ended: ended.unwrap_or_default(),
+            ..Run::default()
+        };
+        self.rows(plan, reader, parameters, run)
+            .map_err(|error| error.locate(prepared.text()))
     }
 
     /// The plan of a statement.
@@ -135,20 +176,20 @@ impl Engine {
         parameters: &Parameters,
         settings: &Settings,
     ) -> Result<Arc<Statement>> {
-        self.bind(statement, reader, parameter_types(parameters, reader), settings)
+        let given = bind::Parameters::Given(parameter_types(parameters, reader));
+        self.bind(statement, reader, &given, settings)
     }
 
     fn bind(
         &self,
         statement: &ast::Statement,
         reader: &dyn Reader,
-        types: ParameterTypes,
+        given: &bind::Parameters,
         settings: &Settings,
     ) -> Result<Arc<Statement>> {
-        let given = bind::Parameters::Given(types);
         let schema = schema(reader.catalog(), settings);
         with_room(deep(statement.span, &schema), || {
-            let bound = bind_statement(statement, &schema, &given)?.ok_or_else(|| {
+            let bound = bind_statement(statement, &schema, given)?.ok_or_else(|| {
                 let message = "this statement has no plan to run";
                 QueryError::new(QueryErrorCode::Unsupported, statement.span, message)
             })?;
@@ -307,6 +348,20 @@ impl Engine {
             ..Options::default()
         }
     }
+}
+
+/// A text that must be a query.
+fn parse_query_text(text: &str) -> Result<ast::Statement> {
+    let statement = parse_statement(text).map_err(|error| error.locate(text))?;
+    if matches!(
+        statement.kind,
+        ast::StatementKind::Query(_) | ast::StatementKind::Explain(_)
+    ) {
+        return Ok(statement);
+    }
+    let message = "this statement is no query; run it in a transaction or a session";
+    let error = QueryError::new(QueryErrorCode::TransactionState, statement.span, message);
+    Err(error.locate(text).into())
 }
 
 fn no_thread(error: std::io::Error) -> Error {

@@ -14,6 +14,7 @@ mod parameters;
 mod parser;
 pub mod plan;
 mod plan_cache;
+mod prepared;
 mod roomy;
 mod settings;
 mod token;
@@ -30,5 +31,6 @@ pub use parser::{
     needs_more, parse_expression, parse_literal, parse_method, parse_query, parse_script, parse_statement,
 };
 pub use plan::{Explanation, Measures};
+pub use prepared::Prepared;
 pub use settings::Settings;
 pub use token::RESERVED;

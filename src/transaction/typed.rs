@@ -9,7 +9,7 @@ use crate::access::{self, Fetch, Follow, ObjectRecord, Objects};
 use crate::error::{Error, Result};
 use crate::object::codec::read_slot;
 use crate::object::{Object, Oid, Ref, Value, class_name, to_body};
-use crate::query::Rows;
+use crate::query::{Parameters, Prepared, Rows};
 use crate::read::Reader;
 
 impl Transaction {
@@ -36,6 +36,26 @@ impl Transaction {
         };
         let class = overlay.catalog().class_by_id(oid.class())?.clone();
         Ok(Some(ObjectRecord::copied(class, &version)))
+    }
+
+    /// Parses and checks a query that is to be run many times, here or elsewhere; see [`Prepared`].
+    ///
+    /// # Errors
+    /// [`Error::Query`] where the text is wrong or changes data.
+    pub fn prepare(&self, text: &str) -> Result<Prepared> {
+        self.instance().engine().prepare_query(text, self.overlay())
+    }
+
+    /// Runs a prepared query with its parameters, as [`Transaction::query`] runs a text.
+    ///
+    /// # Errors
+    /// [`Error::Query`] where it does not fit the schema as it is here, or a parameter its place.
+    pub fn run(&self, prepared: &Prepared, parameters: impl Into<Parameters>) -> Result<Rows> {
+        self.note_names(prepared.text());
+        let (parameters, ended) = (parameters.into(), self.ended());
+        self.instance()
+            .engine()
+            .run(prepared, &parameters, self.reader(), Some(ended))
     }
 
     /// The object a reference of another object leads to, `None` where there is no reference or its object is gone:
