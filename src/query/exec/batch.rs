@@ -363,6 +363,25 @@ impl<'a> Batch<'a> {
         positions.iter().map(value).collect()
     }
 
+    /// The number of the selected row that has `place` selected ones before it.
+    #[inline]
+    pub fn row(&self, place: usize) -> usize {
+        match &self.selection {
+            None => place,
+            Some(rows) => rows.get(place).map_or(self.length, |row| *row as usize),
+        }
+    }
+
+    /// The values of the columns at `positions` in one row, moved out: the row is not read again.
+    pub fn take_values(&mut self, positions: &[usize], row: usize) -> Vec<Value> {
+        let take = |position: &usize| match self.cells.get_mut(*position) {
+            Some(Cells::Values(values)) => values.get_mut(row).map(std::mem::take).unwrap_or_default(),
+            Some(cells) => cells.owned(row),
+            None => Value::Nil,
+        };
+        positions.iter().map(take).collect()
+    }
+
     /// Bytes of memory the batch holds.
     pub fn size(&self) -> usize {
         self.cells.iter().map(Cells::size).sum()

@@ -256,10 +256,15 @@ fn project<'a>(
     columns: &'a [(Column, Expression)],
     shared: &'a Shared,
 ) -> Boxed<'a> {
-    let compiler = Compiler::new(shared, &[input]);
-    let columns = columns
-        .iter()
-        .map(|(column, value)| (column.id, compiler.general(value)));
+    let object = project::only_object(input);
+    let mut compiler = None;
+    let mut source = |value| {
+        project::Source::simple(value, object).unwrap_or_else(|| {
+            let compiler = compiler.get_or_insert_with(|| Compiler::new(shared, &[input]));
+            project::Source::Computed(compiler.general(value))
+        })
+    };
+    let columns = columns.iter().map(|(column, value)| (column.id, source(value)));
     Box::new(project::Project {
         columns: columns.collect(),
         input: rows,

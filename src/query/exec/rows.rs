@@ -11,7 +11,7 @@ use super::operator::Boxed;
 use crate::error::{Error, Result};
 use crate::object::Value;
 use crate::query::cancel::CancelHandle;
-use crate::query::plan::{Change, Query, ResultKind, Statement};
+use crate::query::plan::{Change, Output, Plan, Query, ResultKind, Statement};
 
 /// What the operators borrow from.
 struct Source {
@@ -23,10 +23,12 @@ struct Source {
 struct Running<'a> {
     operator: Boxed<'a>,
     batch: Batch<'a>,
-    /// Rows of the batch still to give out, in reverse order.
-    left: Vec<usize>,
+    /// How many of its selected rows were given out.
+    given: usize,
     /// The places of the outputs in the batch.
     outputs: Vec<usize>,
+    /// Whether no column is given out twice, so that values may be moved out of the batch.
+    apart: bool,
 }
 
 self_cell!(
@@ -64,6 +66,24 @@ fn query(statement: &Statement) -> Result<&Query> {
     }
 }
 
+/// The places of the outputs in the rows of the plan.
+fn places(query: &Query) -> Vec<usize> {
+    let outputs = query.outputs.iter();
+    if let Plan::Project { columns, .. } = &query.plan {
+        let place = |output: &Output| columns.iter().position(|(column, _)| *column == output.column);
+        return outputs.filter_map(place).collect();
+    }
+    let columns = query.plan.columns();
+    let place = |output: &Output| columns.iter().position(|column| *column == output.column);
+    outputs.filter_map(place).collect()
+}
+
+/// Whether the place at `at` is among those before it.
+fn has_before(places: &[usize], at: usize) -> bool {
+    let place = places.get(at);
+    places.iter().take(at).any(|before| Some(before) == place)
+}
+
 impl Rows {
     /// Begins to run the query of a statement; nothing is read before the first row is asked for.
     pub(super) fn new(statement: Arc<Statement>, shared: Shared, options: Options) -> Result<Rows> {
@@ -71,15 +91,14 @@ impl Rows {
         let labels = outputs.iter().map(|output| Arc::clone(&output.label)).collect();
         let execution = Execution::try_new(Source { statement, shared }, |source| {
             let query = query(&source.statement)?;
-            let columns = query.plan.columns();
-            let place = |output: &crate::query::plan::Output| {
-                columns.iter().position(|column| *column == output.column)
-            };
+            let outputs = places(query);
+            let apart = (1..outputs.len()).all(|at| !has_before(&outputs, at));
             Ok::<_, Error>(Running {
                 operator: build_root(&query.plan, &source.shared)?,
                 batch: Batch::default(),
-                left: Vec::new(),
-                outputs: query.outputs.iter().filter_map(place).collect(),
+                given: 0,
+                outputs,
+                apart,
             })
         })?;
         Ok(Rows {
@@ -146,7 +165,7 @@ impl Rows {
         let context = &self.context;
         self.execution.with_dependent_mut(|source, running| {
             context.check()?;
-            while running.left.is_empty() {
+            while running.given >= running.batch.len() {
                 let run = Run {
                     shared: &source.shared,
                     context,
@@ -155,12 +174,16 @@ impl Rows {
                 if !running.operator.next(&run, &mut running.batch)? {
                     return Ok(None);
                 }
-                running.left.extend(running.batch.rows());
-                running.left.reverse();
-                context.count_rows(running.left.len());
+                running.given = 0;
+                context.count_rows(running.batch.len());
             }
-            let row = running.left.pop();
-            Ok(row.map(|row| running.batch.values(&running.outputs, row)))
+            let row = running.batch.row(running.given);
+            running.given = running.given.saturating_add(1);
+            Ok(Some(if running.apart {
+                running.batch.take_values(&running.outputs, row)
+            } else {
+                running.batch.values(&running.outputs, row)
+            }))
         })
     }
 
