@@ -132,13 +132,13 @@ pub use catalog::{
     OnDelete, Parameter as MethodParameter,
 };
 pub use commit::{Durability, Isolation};
-pub use database::{ClassList, Database, Definition, MAX_RUNS, Options, Statistics};
+pub use database::{ClassList, Collector, Database, Definition, MAX_RUNS, Options, Statistics};
 pub use error::{Conflict, Constraint, Corruption, Error, QueryError, QueryErrorCode, Result, Span};
 pub use heap::Loss;
 pub use instance::{OpenSnapshot, ReaderKind};
 pub use maintain::{
-    BackupReport, CheckReport, CompactOptions, CompactProgress, CompactReport, Finding, Progress, Restore,
-    RestoreReport, SalvageReport, Watch,
+    BackupReport, CheckReport, ClassGarbage, CollectOptions, CollectReport, CompactOptions, CompactProgress,
+    CompactReport, Finding, Progress, Restore, RestoreReport, RootReach, SalvageReport, Watch,
 };
 pub use object::{
     CommitNumber, Date, Decimal, Duration, Object, Oid, Ref, Time, Timestamp, Type, Uuid, Value,

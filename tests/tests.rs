@@ -16,6 +16,7 @@ mod care;
 #[cfg(feature = "shell")]
 mod cases;
 mod cleaner;
+mod collector;
 #[cfg(feature = "shell")]
 mod command;
 mod compatibility;

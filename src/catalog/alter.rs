@@ -63,6 +63,8 @@ pub enum Alteration {
     },
     /// Renames the class.
     RenameClass(Arc<str>),
+    /// Makes it dependent, so that objects nothing reaches may be collected, or independent again.
+    Dependent(bool),
     /// Makes it a subclass of another class, or of none. Attributes inherited so far become its own.
     Extends(Option<Arc<str>>),
 }
@@ -181,6 +183,8 @@ impl Catalog {
         self.edit_slots(class, name, &change, &|stored, slot| {
             if let Some(slot) = stored.slots.get_mut(slot) {
                 slot.dropped = true;
+                // It may be a reference, which nothing could see any more.
+                slot.default = Value::Nil;
             }
         })
     }

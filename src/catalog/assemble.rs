@@ -130,14 +130,17 @@ impl Catalog {
             .map(|index| (index.name.clone(), index.id))
             .collect();
         let families = self.families();
+        let dependents = self.dependents(&families);
         let mut classes = std::mem::take(&mut self.classes);
         for (id, class) in &mut classes {
             let family = families.get(id).cloned().unwrap_or_default();
             let indexes = self.covering(*id, &families);
-            if class.family != family || class.indexes != indexes {
+            let dependent = dependents.contains(id);
+            if class.family != family || class.indexes != indexes || class.dependent != dependent {
                 let linked = Class {
                     family,
                     indexes,
+                    dependent,
                     ..Class::clone(class)
                 };
                 *class = Arc::new(linked);
@@ -150,6 +153,7 @@ impl Catalog {
             .classes
             .values()
             .any(|class| class.layout.converted_slots > 0);
+        self.holders = self.holders_of_dependents();
     }
 
     /// Lists the classes by number. The numbers are handed out one after the other, so there are few holes.
@@ -259,6 +263,7 @@ fn class(id: ClassId, object: Option<Oid>, stored: StoredClass) -> Class {
         relates: sides.any(|own| !own.index_backed),
         derives: attributes.iter().any(Attribute::is_derived),
         plain: layout.converted_slots == 0 && !attributes.iter().any(Attribute::is_derived),
+        dependent: false,
         name: stored.name.clone(),
         superclass: stored.superclass,
         attributes,

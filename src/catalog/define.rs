@@ -47,6 +47,7 @@ impl Catalog {
         check_methods(definition, &slots)?;
         let mut stored = StoredClass::new(definition.name.clone(), superclass.map(|class| class.id), slots);
         stored.methods = definition.methods.clone();
+        stored.dependent = definition.dependent;
         let oid = reserve(SystemClass::Class)?;
         class_of_object(oid)?;
         Ok(vec![SchemaChange::Create(oid, stored.encode()?)])

@@ -26,6 +26,8 @@ pub struct ClassDefinition {
     pub indexes: Vec<IndexDefinition>,
     /// Its own methods, whose texts the caller has checked.
     pub methods: Vec<super::Method>,
+    /// Whether its objects live only while something reaches them; default false.
+    pub dependent: bool,
 }
 
 /// The definition of an attribute.
@@ -79,6 +81,7 @@ impl ClassDefinition {
             attributes: Vec::new(),
             indexes: Vec::new(),
             methods: Vec::new(),
+            dependent: false,
         }
     }
 
@@ -86,6 +89,14 @@ impl ClassDefinition {
     #[must_use]
     pub fn extends(mut self, superclass: impl Into<Arc<str>>) -> Self {
         self.superclass = Some(superclass.into());
+        self
+    }
+
+    /// Makes the class dependent: an object of it, or of a class below it, lives only while something reaches it. See
+    /// [`Database::collect`](crate::Database::collect).
+    #[must_use]
+    pub fn dependent(mut self) -> Self {
+        self.dependent = true;
         self
     }
 

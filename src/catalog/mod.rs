@@ -10,6 +10,7 @@ mod define;
 mod definition;
 mod hierarchy;
 mod index_keys;
+mod lifetime;
 mod relationship;
 mod schema;
 mod stored;

@@ -31,6 +31,8 @@ pub struct Catalog {
     pub rules: FxHashMap<ClassId, Vec<DeleteRule>>,
     /// Whether objects of any class have values to convert.
     pub converts: bool,
+    /// The slots that may hold references to objects of dependent classes, by class; empty where no class is dependent.
+    pub holders: FxHashMap<ClassId, Vec<usize>>,
     /// Named queries.
     pub queries: FxHashMap<Arc<str>, Arc<NamedQuery>>,
 }
@@ -56,6 +58,8 @@ pub struct Class {
     pub derives: bool,
     /// Whether bodies say all there is as they lie: nothing is derived, and nothing to be converted.
     pub plain: bool,
+    /// Whether its objects live only while something reaches them: it, or a class above, was declared dependent.
+    pub dependent: bool,
     /// The indexes that cover objects of exactly this class (its own and those of its superclasses).
     pub indexes: Vec<IndexId>,
     /// The catalog object that holds this definition; a system class has none.

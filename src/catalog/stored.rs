@@ -2,7 +2,7 @@
 //!
 //! | system class | serial number | attributes |
 //! | --- | --- | --- |
-//! | `OlivineClass` | class id - 63 | name, superclass (class id or nil), slots, methods and history: lists of structs, version |
+//! | `OlivineClass` | class id - 63 | name, superclass (class id or nil), lists of slots, methods, history; version, dependent |
 //! | `OlivineIndex` | index id | name, class, kind, components, steps, ready, ordered |
 //! | `OlivineName` | any | name, value |
 //! | `OlivineQuery` | any | name, parameters: a list of structs, text |
@@ -72,6 +72,7 @@ impl SystemClass {
                     ("methods", Type::Any),
                     ("version", Type::Int),
                     ("history", Type::Any),
+                    ("dependent", Type::Bool),
                 ],
             )
         });
@@ -139,6 +140,8 @@ pub struct StoredClass {
     pub version: u32,
     /// The changes, oldest first.
     pub history: Vec<ClassVersion>,
+    /// Whether it was declared dependent itself.
+    pub dependent: bool,
 }
 
 /// A version of a class, and the change that made it.
@@ -234,6 +237,7 @@ impl StoredClass {
             methods: Vec::new(),
             version: 1,
             history: Vec::new(),
+            dependent: false,
         }
     }
 
@@ -260,6 +264,7 @@ impl StoredClass {
             methods,
             Value::Int(i64::from(self.version)),
             Value::list(self.history.iter().map(version)),
+            Value::Bool(self.dependent),
         ];
         encode_body(SystemClass::Class.layout(), &values)
     }
@@ -297,6 +302,10 @@ impl StoredClass {
                 version => number(&version)?,
             },
             history,
+            dependent: match entry.value("dependent")? {
+                Value::Nil => false,
+                dependent => flag(&dependent)?,
+            },
         })
     }
 }
@@ -634,6 +643,7 @@ mod tests {
                 version: 2,
                 change: "it changed".into(),
             }],
+            dependent: true,
         };
         assert_eq!(StoredClass::decode(&class.encode().unwrap()).unwrap(), class);
     }

@@ -87,6 +87,51 @@ impl Definition {
         Ok(self)
     }
 
+    /// Makes the class dependent, if it is not yet: an object of it, or of a class below it, lives only while something
+    /// reaches it, and is deleted by [`Database::collect`] otherwise. A program that defines the class without this leaves
+    /// it as it is; [`Alteration::Dependent`] makes it independent again.
+    ///
+    /// ```
+    /// # use olivine::{CollectOptions, Database, Ref};
+    /// # use serde::{Deserialize, Serialize};
+    /// #[derive(Serialize, Deserialize)]
+    /// struct Page { text: String }
+    /// #[derive(Serialize, Deserialize)]
+    /// struct Book { title: String, pages: Vec<Ref<Page>> }
+    ///
+    /// let db = Database::in_memory()?;
+    /// db.define::<Page>()?.dependent()?;
+    /// db.define::<Book>()?;
+    /// let book = db.transact(|tx| {
+    ///     let page = tx.insert(&Page { text: "once".into() })?;
+    ///     tx.insert(&Book { title: "Solaris".into(), pages: vec![page] })
+    /// })?;
+    /// assert_eq!(db.collect(&CollectOptions::new())?.deleted, 0);
+    /// db.transact(|tx| tx.delete(book))?;
+    /// assert_eq!(db.collect(&CollectOptions::new())?.deleted, 1);
+    /// # Ok::<(), olivine::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Schema`](crate::Error::Schema) if the class was dropped meanwhile.
+    pub fn dependent(self) -> Result<Self> {
+        self.database.transact(|tx| {
+            match tx
+                .overlay()
+                .catalog()
+                .user_class(self.shape.name)?
+                .stored
+                .dependent
+            {
+                true => Ok(()),
+                false => tx
+                    .alter_class(self.shape.name, &Alteration::Dependent(true))
+                    .map(drop),
+            }
+        })?;
+        Ok(self)
+    }
+
     /// Gives the class a method in OQL, or its own method of that name another body: an expression over the object, whose
     /// attributes it sees by name, for queries to call and for subclasses to declare anew. Nothing is written if the class
     /// has the method just so.

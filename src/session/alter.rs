@@ -87,10 +87,22 @@ fn alteration(class: &Name, change: &ClassChange) -> Option<(Alteration, Span, S
             to.span,
             format!("class {} renamed to {}", class.text, to.text),
         ),
+        ClassChange::Dependent(dependent) => (
+            Alteration::Dependent(*dependent),
+            class.span,
+            lifetime_sentence(class, *dependent),
+        ),
         ClassChange::Extends(above) => (
             Alteration::Extends(Some(above.text.clone())),
             above.span,
             format!("class {} extends {}", class.text, above.text),
         ),
     })
+}
+
+fn lifetime_sentence(class: &Name, dependent: bool) -> String {
+    match dependent {
+        true => format!("class {} is dependent", class.text),
+        false => format!("class {} is not dependent any more", class.text),
+    }
 }

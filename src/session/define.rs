@@ -56,15 +56,13 @@ struct Defining<'a> {
 
 impl Defining<'_> {
     fn create_class(&self, create: &CreateClass, tx: &mut Transaction) -> Result<Outcome> {
-        if create.dependent {
-            return Err(unsupported(self.statement, "create dependent class").into());
-        }
         let mut created = Vec::new();
         for class in &create.classes {
             if create.if_not_exists && tx.overlay().catalog().class(&class.name.text).is_some() {
                 continue;
             }
             let mut definition = ClassDefinition::new(class.name.text.clone());
+            definition.dependent = create.dependent;
             definition.methods = methods(&class.methods);
             definition.superclass = class.extends.as_ref().map(|name| name.text.clone());
             for attribute in &class.attributes {

@@ -4,6 +4,7 @@ mod alter;
 mod answer;
 mod backup;
 mod change;
+mod collect;
 mod compact;
 mod conflict;
 mod define;

@@ -149,6 +149,7 @@ impl Session {
             StatementKind::Show(_) | StatementKind::Describe(_) => self.show(statement),
             StatementKind::Check => self.check(),
             StatementKind::Compact { cluster_by } => self.compact(cluster_by.as_deref(), statement),
+            StatementKind::CollectGarbage { dry_run } => self.collect(*dry_run, statement),
             StatementKind::Backup { path } => self.backup(path, statement, parameters),
             _ => Err(unsupported(statement, "this statement").into()),
         }

@@ -1,4 +1,4 @@
-//! The subcommands that care for a database: check, backup, restore, compact.
+//! The subcommands that care for a database: check, backup, restore, compact, collect.
 
 use std::io::{self, IsTerminal, Write};
 use std::ops::ControlFlow;
@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand, ValueEnum};
 
+use super::collect::{CollectArguments, collect};
 use super::interrupt::Interrupt;
 use super::problem::Problem;
 use crate::database::Database;
@@ -34,6 +35,8 @@ pub enum Care {
     Restore(RestoreArguments),
     /// Reclaim the space of old versions and deleted objects, and lay objects side by side.
     Compact(CompactArguments),
+    /// Delete the objects of dependent classes that nothing reaches.
+    Collect(CollectArguments),
 }
 
 #[derive(Debug, Args)]
@@ -134,7 +137,7 @@ pub struct WorkerArguments {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ReportFormat {
+pub enum ReportFormat {
     /// Lines for people.
     Text,
     /// One JSON object.
@@ -149,6 +152,7 @@ pub fn run(care: Care) -> Result<(), Problem> {
         Care::Backup(arguments) => backup(&arguments),
         Care::Restore(arguments) => restore(&arguments),
         Care::Compact(arguments) => compact(&arguments),
+        Care::Collect(arguments) => collect(&arguments),
         Care::Torture(arguments) => torture(arguments),
         Care::TortureWorker(arguments) => crate::torture::worker(&Worker {
             database: arguments.database,

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod care;
+mod collect;
 mod complete;
 mod exec;
 mod interrupt;

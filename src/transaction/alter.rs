@@ -175,6 +175,7 @@ impl Transaction {
                 return self.change_schema(changes);
             }
             Alteration::Rename { from, to } => catalog.rename_attribute(class, from, to)?,
+            Alteration::Dependent(dependent) => catalog.set_dependent(class, *dependent)?,
             Alteration::Relax(attribute) => catalog.relax_attribute(class, attribute)?,
             Alteration::RenameClass(to) => catalog.rename_class(class, to)?,
             Alteration::Move { attribute, to } => {

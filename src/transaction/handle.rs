@@ -282,6 +282,7 @@ impl Transaction {
         self.opened.check()?;
         self.check_schema()?;
         self.check_not_null()?;
+        self.hold_dependents()?;
         let empty = Arc::new(Overlay::new(self.overlay.view().clone()));
         let overlay = std::mem::replace(&mut self.overlay, empty);
         let unbuilt = super::schema::unbuilt_indexes(&overlay);

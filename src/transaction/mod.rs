@@ -3,6 +3,7 @@
 mod alter;
 mod derived;
 mod handle;
+mod lifetime;
 mod overlay;
 mod reading;
 mod relate;

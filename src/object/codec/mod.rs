@@ -50,7 +50,7 @@ pub(crate) use decode::{
 pub(crate) use encode::{Tag, put, put_bitmap, put_bytes, put_decimal, put_header, put_int};
 pub use slots::{
     check_not_null, decode_bool, decode_float, decode_int, decode_reference, decode_string, encode_body,
-    read_all, read_slot, read_value, references, rewrite,
+    read_all, read_slot, read_value, references, references_in_slots, rewrite,
 };
 pub(crate) use slots::{finish, refuse_nil, too_large};
 

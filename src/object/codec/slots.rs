@@ -228,6 +228,23 @@ fn collect_references(layout: &Layout, body: &[u8], found: &mut Vec<Oid>) -> Res
     Ok(())
 }
 
+/// Appends every reference in these slots of a body, in members, keys and fields too.
+pub fn references_in_slots(
+    layout: &Layout,
+    body: &[u8],
+    slots: &[usize],
+    found: &mut Vec<Oid>,
+) -> Result<()> {
+    for number in slots {
+        let Some(slot) = layout.slots.get(*number) else {
+            continue;
+        };
+        references_in(read_slot(layout, body, *number)?, found)
+            .map_err(|error| locate(error, layout, slot))?;
+    }
+    Ok(())
+}
+
 /// Appends every reference in a value.
 fn references_in(value: ValueRef<'_>, found: &mut Vec<Oid>) -> Result<()> {
     match value.unwrapped() {

@@ -222,6 +222,8 @@ impl Printer {
             }
             ClassChange::RenameClass(name) => self.word_and_name(" rename to ", name),
             ClassChange::Extends(class) => self.word_and_name(" extends ", class),
+            ClassChange::Dependent(true) => self.push(" dependent"),
+            ClassChange::Dependent(false) => self.push(" not dependent"),
         }
     }
 

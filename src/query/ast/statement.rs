@@ -249,6 +249,8 @@ pub enum ClassChange {
     RenameClass(Name),
     /// `extends B`
     Extends(Name),
+    /// `[not] dependent`
+    Dependent(bool),
 }
 
 /// `create [unique|bitmap] index [if not exists] i on C(path desc, ...)`

@@ -142,6 +142,7 @@ fn add_class(
         relates: false,
         derives: false,
         plain: true,
+        dependent: false,
         indexes: Vec::new(),
         object: None,
         stored: Arc::new(stored),

@@ -227,7 +227,7 @@ pub(super) fn parameter_definition(input: Input<'_>) -> Parsed<'_, ParameterDefi
 }
 
 const ALTER: &str = "write `alter class C add attribute a: type`, `drop attribute a`, `rename attribute a to b`, \
-                     `retype attribute a to type`, `move attribute a to D`, `rename to D` or `extends B`";
+                     `retype attribute a to type`, `move attribute a to D`, `rename to D`, `extends B` or `[not] dependent`";
 
 /// ```ebnf
 /// alter = "alter" "class" class_name class_change ;
@@ -242,7 +242,8 @@ pub(super) fn alter(input: Input<'_>) -> Parsed<'_, StatementKind> {
 /// class_change = "add" ( "attribute" attribute | method ) | "drop" ( "attribute" | "method" ) name
 ///              | "rename" "attribute" name "to" name
 ///              | "retype" "attribute" name ( "to" | ":" ) type_name [ "using" expression ]
-///              | "move" "attribute" name "to" class_name | "rename" "to" class_name | "extends" class_name ;
+///              | "move" "attribute" name "to" class_name | "rename" "to" class_name | "extends" class_name
+///              | [ "not" ] "dependent" ;
 /// ```
 pub(super) fn class_change(input: Input<'_>) -> Parsed<'_, ClassChange> {
     if input.is_word("rename") && input.ahead(1).is_word("to") {
@@ -280,6 +281,8 @@ pub(super) fn class_change(input: Input<'_>) -> Parsed<'_, ClassChange> {
         )
             .map(|(_, (_, attribute, _, to))| ClassChange::Move { attribute, to }),
         (word("extends"), cut(ALTER, class_name)).map(|(_, class)| ClassChange::Extends(class)),
+        word("dependent").map(|_| ClassChange::Dependent(true)),
+        (word("not"), cut(ALTER, word("dependent"))).map(|_| ClassChange::Dependent(false)),
     ))
     .parse(input)
 }
