@@ -515,3 +515,121 @@ fn members_are_there_after_reopening_and_in_the_past() {
     drop(db);
     std::fs::remove_dir_all(&directory).unwrap();
 }
+
+/// `HUB=n` takes n members in place of a million.
+fn large() -> i64 {
+    std::env::var("HUB")
+        .ok()
+        .and_then(|text| text.parse().ok())
+        .unwrap_or(1_000_000)
+}
+
+/// Says how long a step took; nothing is asserted of it.
+fn timed<R>(what: &str, work: impl FnOnce() -> R) -> R {
+    let start = std::time::Instant::now();
+    let result = work();
+    println!("{what}: {:?}", start.elapsed());
+    result
+}
+
+#[test]
+#[ignore = "a million members; with --release --nocapture it says what each step takes"]
+fn a_hub_of_a_million() {
+    for rule in [
+        OnDelete::Leave,
+        OnDelete::Restrict,
+        OnDelete::Clear,
+        OnDelete::Cascade,
+    ] {
+        let db = empty();
+        db.define::<Member>().unwrap().on_delete("hub", rule).unwrap();
+        let hub = db.transact(|tx| tx.insert(&hub("hub"))).unwrap();
+        let mut members = Vec::new();
+        timed("load", || {
+            while (members.len() as i64) < large() {
+                let batch = db.transact(|tx| {
+                    let batch = (0..10_000).map(|number| tx.insert(&member(number, Some(hub))));
+                    batch.collect::<olivine::Result<Vec<_>>>()
+                });
+                members.extend(batch.unwrap());
+            }
+        });
+        let new = timed("add", || {
+            db.transact(|tx| tx.insert(&member(1, Some(hub)))).unwrap()
+        });
+        timed("remove", || {
+            db.transact(|tx| tx.update_with(members[5], |member| member.hub = None))
+                .unwrap();
+        });
+        timed("delete one", || db.transact(|tx| tx.delete(new)).unwrap());
+        let query = |text: &str| {
+            db.snapshot()
+                .query(text, (hub,))
+                .unwrap()
+                .map(Result::unwrap)
+                .count()
+        };
+        assert_eq!(
+            timed("first ten", || query("select m from m in $1.members limit 10")),
+            10
+        );
+        let count = timed("count", || numbers(&db.snapshot(), "count($1.members)", hub));
+        assert_eq!(count, [members.len() as i64 - 1]);
+        let outcome = timed(&format!("delete the hub, {rule:?}"), || {
+            db.transact(|tx| tx.delete(hub))
+        });
+        assert_eq!(outcome.is_err(), rule == OnDelete::Restrict);
+        let left = db.snapshot().query("count(Member)", ()).unwrap().decode::<i64>();
+        let left: Vec<i64> = left.map(Result::unwrap).collect();
+        assert_eq!(left == [1], rule == OnDelete::Cascade);
+    }
+}
+
+#[test]
+#[ignore = "a ring of 100,000 and a list of a million; with --release --nocapture it says what each step takes"]
+fn a_ring_falls_and_a_long_list_is_walked_and_dropped() {
+    #[derive(Debug, Serialize, Deserialize)]
+    struct Link {
+        next: Option<Ref<Link>>,
+    }
+    let build = |rule: OnDelete, size: i64| {
+        let db = Database::in_memory().unwrap();
+        db.define::<Link>().unwrap().on_delete("next", rule).unwrap();
+        let mut last = None;
+        for _ in 0..size / 1_000 {
+            last = db
+                .transact(|tx| (0..1_000).try_fold(last, |next, _| tx.insert(&Link { next }).map(Some)))
+                .unwrap();
+        }
+        (db, last.unwrap())
+    };
+    let (db, last) = timed("ring built", || build(OnDelete::Cascade, large() / 10));
+    let first = db.snapshot().extent::<Link>().unwrap().next().unwrap().unwrap().0;
+    db.transact(|tx| tx.update_with(first, |link| link.next = Some(last)))
+        .unwrap();
+    timed("ring deleted", || db.transact(|tx| tx.delete(first)).unwrap());
+    assert_eq!(db.snapshot().extent::<Link>().unwrap().count(), 0);
+
+    let (db, mut at) = timed("list built", || build(OnDelete::Leave, large()));
+    let walked = timed("list walked", || {
+        let snapshot = db.snapshot();
+        let mut walked = 1;
+        while let Some(next) = snapshot.get(at).unwrap().unwrap().next {
+            (at, walked) = (next, walked + 1);
+        }
+        walked
+    });
+    assert_eq!(walked, large());
+    let exported = timed("list read out", || {
+        db.snapshot()
+            .query("select l, l.next from Link l", ())
+            .unwrap()
+            .map(Result::unwrap)
+            .count()
+    });
+    assert_eq!(exported as i64, large());
+    timed("list dropped", || {
+        Session::new(db.clone()).execute("drop class Link", ()).unwrap();
+    });
+    assert!(db.check().unwrap().findings.is_empty());
+}
