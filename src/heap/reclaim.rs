@@ -287,13 +287,19 @@ impl Heap {
 
     /// Makes the table forget tombstones and objects of dropped classes, where it still points at these records. Who
     /// calls it has raised the floor.
+    ///
+    /// A record that was copied, or superseded, by what is written and not applied yet is left for a later call: applying
+    /// that would point the table at the copy again, and count the record out of its segment a second time, so that
+    /// a segment in use would seem to be empty.
     pub fn forget(&self, records: &[(Oid, Location)]) -> Result<u64> {
         let _appending = self.appending.lock();
         let _applied = self.applied.lock();
         let segments = self.log.segments.current();
+        let waiting = self.pending.newest_first();
         let mut forgotten = 0u64;
         for (oid, location) in records {
-            if self.table.get(*oid)? == Some(*location) {
+            let waits = waiting.iter().any(|group| group.find(*oid).is_some());
+            if !waits && self.table.get(*oid)? == Some(*location) {
                 self.table.set(*oid, Location::NOWHERE);
                 forgotten = forgotten.saturating_add(1);
                 if let Some(segment) = segments.get(location.segment()) {

@@ -86,3 +86,34 @@ fn a_moved_copy_counts_only_if_the_table_still_points_where_it_came_from() {
         (&b"copy"[..], &b"newer"[..])
     );
 }
+
+#[test]
+fn what_a_move_that_waits_has_copied_is_not_forgotten_and_counted_out_twice() {
+    let disk = FaultyDisk::new();
+    let (heap, _) = open(&disk).unwrap();
+    let mut change = Change::new(1);
+    for serial in 1..=6 {
+        change = change.create(serial, b"body");
+    }
+    commit(&heap, &[change]).unwrap();
+    heap.roll().unwrap();
+    let live: Vec<(Oid, Location)> = heap
+        .live_records(1)
+        .unwrap()
+        .iter()
+        .map(|record| (record.oid, record.location))
+        .collect();
+    assert_eq!(live.len(), 6);
+    // A commit is written and waits for its sync; a move behind it waits with it.
+    let appended = append(&heap, &[Change::new(2).create(7, b"new")]).unwrap();
+    assert_eq!(heap.move_records(&live[..3]).unwrap().records, 3);
+    assert_eq!(heap.forget(&live[..3]).unwrap(), 0);
+    heap.sync(appended.end).unwrap();
+    heap.apply(&appended);
+    let uses = heap.segment_uses().unwrap();
+    let first = uses.iter().find(|found| found.number == 1).unwrap();
+    assert_eq!(first.live, 3, "three of six were moved");
+    assert_eq!(heap.live_records(1).unwrap().len(), 3);
+    assert_eq!(heap.forget(&live[3..]).unwrap(), 3);
+    assert_eq!(contents(&heap, 2).unwrap().len(), 4);
+}
