@@ -603,7 +603,12 @@ fn a_plan_chosen_for_few_objects_is_not_kept_for_many() {
     let text = "select a.name from Author a where a.born = 7";
     let read = |objects: u64| {
         let mut rows = db.snapshot().query(text, ()).unwrap();
-        assert_eq!(rows.by_ref().map(|row| row.unwrap()).count() as u64, objects);
+        let mut found = 0;
+        for row in rows.by_ref() {
+            row.unwrap();
+            found += 1;
+        }
+        assert_eq!(found, objects);
         rows.statistics().objects
     };
     let add = |many: u16| {
@@ -619,8 +624,11 @@ fn a_plan_chosen_for_few_objects_is_not_kept_for_many() {
     add(8);
     read(1);
     add(5_000);
-    let last = (0..40).map(|_| read(2)).last();
-    assert_eq!(last, Some(2));
+    let mut last = 0;
+    for _ in 0..40 {
+        last = read(2);
+    }
+    assert_eq!(last, 2);
 }
 
 #[test]
