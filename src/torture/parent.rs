@@ -328,8 +328,11 @@ impl Soak<'_> {
         let path = self.beside(".salvaged");
         let _ = place::remove(&path);
         let report = Database::salvage(&self.torture.database, &path)?;
-        if !report.losses.is_empty() {
-            return Err(finding(format!("salvaging a sound database: {report}")));
+        // Salvage cannot tell a class that was dropped, and is not swept yet, from one that is lost. What is compared below
+        // shows that no class is lost.
+        let is_loss = |loss: &crate::heap::Loss| !loss.what.contains("was dropped or is lost");
+        if let Some(loss) = report.losses.iter().find(|loss| is_loss(loss)) {
+            return Err(finding(format!("salvaging a sound database: {loss}")));
         }
         let database = self.open(&path)?;
         if self.read(&database.snapshot())? != *expected {
