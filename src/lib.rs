@@ -146,7 +146,7 @@ pub use object::{
 pub use query::{CancelHandle, Parameters, Prepared, QueryStatistics, Row, Rows};
 pub use session::{Answer, Outcome, Session};
 pub use snapshot::Snapshot;
-pub use transaction::{AlterationReport, Transaction, TransactionOptions};
+pub use transaction::{AlterationReport, Loader, Transaction, TransactionOptions};
 
 #[cfg(not(target_pointer_width = "64"))]
 compile_error!("Olivine maps its segments and needs a 64-bit target");

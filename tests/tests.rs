@@ -30,6 +30,7 @@ mod golden;
 mod grammar;
 mod hubs;
 mod isolation;
+mod load;
 mod model;
 mod random;
 mod random_queries;

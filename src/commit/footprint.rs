@@ -105,6 +105,17 @@ impl Footprint {
         footprint
     }
 
+    /// The footprint of a commit that made runs of new objects, ascending, and changed these indexes.
+    pub fn of_new(runs: impl IntoIterator<Item = (Oid, u32)>, indexes: Vec<IndexId>) -> Footprint {
+        let touch = Touch::Create;
+        let runs = runs.into_iter();
+        Footprint {
+            runs: runs.map(|(first, count)| Run { first, count, touch }).collect(),
+            keys: Vec::new(),
+            whole_indexes: indexes,
+        }
+    }
+
     fn add(&mut self, oid: Oid, touch: Touch) {
         if let Some(run) = self.runs.last_mut()
             && run.touch == touch

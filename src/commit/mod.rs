@@ -28,6 +28,7 @@
 //! [`View`]: crate::view::View
 
 mod accepted;
+mod bulk;
 mod footprint;
 mod pipeline;
 mod read_check;
@@ -36,5 +37,6 @@ mod request;
 mod turn;
 mod validate;
 
+pub use bulk::Bulk;
 pub use pipeline::{Pause, Pipeline, now};
 pub use request::{Durability, IndexEntry, Isolation, Request};

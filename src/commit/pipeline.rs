@@ -1,6 +1,7 @@
 //! The pipeline: a queue, a leader for each group, and the two locks that keep groups in order.
 
 use std::sync::Arc;
+use std::thread::ThreadId;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use parking_lot::{Condvar, Mutex, MutexGuard, RwLock};
@@ -24,21 +25,23 @@ use crate::write_set::Write;
 /// Orders all commits of a database.
 #[derive(Debug)]
 pub struct Pipeline {
-    heap: Arc<Heap>,
-    indexes: Arc<IndexStore>,
+    pub(super) heap: Arc<Heap>,
+    pub(super) indexes: Arc<IndexStore>,
     queue: Mutex<Queue>,
     /// Held while a group is validated, numbered and written.
     append: Mutex<()>,
     /// Held while a group is synced, applied and published; taken before the append lock is released.
-    sync: Mutex<()>,
-    accepted: Mutex<Accepted>,
+    pub(super) sync: Mutex<()>,
+    pub(super) accepted: Mutex<Accepted>,
     /// What accepted and recent commits changed; written by leaders only, a commit at a time.
-    recent: RwLock<Recent>,
+    pub(super) recent: RwLock<Recent>,
     /// The newest published view.
-    published: RwLock<Arc<View>>,
+    pub(super) published: RwLock<Arc<View>>,
     turn: Turn,
+    /// The thread that is writing a bulk commit.
+    pub(super) bulk: Mutex<Option<ThreadId>>,
     /// Why nothing can be committed any more.
-    failed: Mutex<Option<String>>,
+    pub(super) failed: Mutex<Option<String>>,
 }
 
 #[derive(Debug, Default)]
@@ -92,6 +95,7 @@ impl Pipeline {
             accepted: Mutex::new(accepted),
             published: RwLock::new(Arc::new(recovered)),
             turn: Turn::default(),
+            bulk: Mutex::new(None),
             failed: Mutex::new(None),
         }
     }
@@ -104,6 +108,7 @@ impl Pipeline {
     /// Commits a request. When it returns a number, every later view shows the commit, and it is as durable as it
     /// asked for; when it returns an error, nothing of it will ever be seen.
     pub fn commit(&self, request: Request) -> Result<CommitNumber> {
+        self.check_bulk()?;
         self.turn.pass();
         let ticket = Arc::new(self.ticket(request)?);
         if self.enqueue(ticket.clone()) {
@@ -440,7 +445,7 @@ impl Pipeline {
     }
 
     /// Refuses everything from now on.
-    fn fail(&self, error: &Error) {
+    pub(super) fn fail(&self, error: &Error) {
         let mut failed = self.failed.lock();
         failed.get_or_insert_with(|| {
             format!("the database takes no more changes since an earlier write failed ({error}); reopen it")
@@ -451,7 +456,7 @@ impl Pipeline {
 /// Every other committer waits while this lives.
 #[derive(Debug)]
 pub struct Pause<'a> {
-    pipeline: &'a Pipeline,
+    pub(super) pipeline: &'a Pipeline,
     _append: MutexGuard<'a, ()>,
 }
 

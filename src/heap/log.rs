@@ -21,7 +21,7 @@ use super::fixed::padded;
 use super::footer::{BlockSums, Footer, Tally};
 use super::frame::{COMMITS, Chain, FRAME_HEADER, FrameHeader, RESERVATION, encode_reservation};
 use super::object_heap::CommitEntry;
-use super::plan::{FRAME_TARGET, FramePlan, plan_frames};
+use super::plan::{Ends, FRAME_TARGET, FramePlan, plan_frames, plan_part};
 use super::position::{Location, LogPosition};
 use super::reserve::Reserve;
 use super::segment::{HEAP_DIRECTORY, SEGMENT_HEADER, Segment, footer_room, segment_path};
@@ -266,8 +266,26 @@ impl Log {
         group: &[CommitEntry<'_>],
         previous: Vec<Option<Location>>,
     ) -> Result<Written> {
+        self.append_frames(group, plan_frames(group)?, previous)
+    }
+
+    /// As [`Log::append`], for a part of a commit whose other parts come before or after.
+    pub(super) fn append_part(
+        &self,
+        part: &CommitEntry<'_>,
+        previous: Vec<Option<Location>>,
+        ends: Ends,
+    ) -> Result<Written> {
+        self.append_frames(std::slice::from_ref(part), plan_part(part, ends)?, previous)
+    }
+
+    fn append_frames(
+        &self,
+        group: &[CommitEntry<'_>],
+        frames: Vec<FramePlan>,
+        previous: Vec<Option<Location>>,
+    ) -> Result<Written> {
         self.check_writable()?;
-        let frames = plan_frames(group)?;
         let mut writer = self.writer.lock();
         let frees_space = group
             .iter()

@@ -2,6 +2,7 @@
 
 mod archive;
 mod assemble;
+mod bulk;
 mod census;
 mod chronicle;
 mod consistency;
@@ -39,6 +40,7 @@ mod tests;
 
 pub use archive::{HeldLog, Moment, SegmentIdentity, segment_file};
 pub use assemble::{Assembled, Assembly, Until, assemble};
+pub use bulk::BulkCommit;
 pub use consistency::Findings;
 pub use format::found;
 pub use moves::Moved;

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use parking_lot::Mutex;
 use uuid::Uuid;
@@ -183,10 +184,12 @@ pub struct Heap {
     pub(super) serials: Serials,
     pub(super) pending: Pending,
     pub(super) appending: Mutex<()>,
-    checkpointing: Mutex<Checkpointed>,
+    pub(super) checkpointing: Mutex<Checkpointed>,
     pub(super) applied: Mutex<Applied>,
     pub(super) readers: Readers,
     pub(super) reclaim: Mutex<Reclaim>,
+    /// Whether a commit is being written in parts: a checkpoint would end before it, so none is asked for.
+    pub(super) bulk: AtomicBool,
 }
 
 /// What is in the table.
@@ -200,7 +203,7 @@ pub(super) struct Applied {
 
 /// The newest checkpoint.
 #[derive(Debug, Clone, Copy)]
-struct Checkpointed {
+pub(super) struct Checkpointed {
     position: LogPosition,
     clean: bool,
 }
@@ -241,6 +244,7 @@ impl Heap {
             }),
             readers: Readers::new(opened.floor, recovered.last_commit),
             reclaim: Mutex::new(Reclaim::new(opened.counted)),
+            bulk: AtomicBool::new(false),
         };
         Ok((heap, recovered))
     }
@@ -283,7 +287,7 @@ impl Heap {
     }
 
     /// The location of each record's previous version, in order; nothing at all if all are new.
-    fn previous_versions(&self, group: &[CommitEntry<'_>]) -> Result<Vec<Option<Location>>> {
+    pub(super) fn previous_versions(&self, group: &[CommitEntry<'_>]) -> Result<Vec<Option<Location>>> {
         let records = || group.iter().flat_map(|commit| commit.records);
         if records().all(|record| record.fresh) {
             return Ok(Vec::new());
@@ -418,7 +422,13 @@ impl Heap {
     /// Whether table changes or the log since the last checkpoint ask for one.
     pub fn needs_checkpoint(&self) -> bool {
         self.log.check_writable().is_ok()
-            && (self.table.dirty_bytes() > self.options.memory || self.tail_bytes() > LONGEST_TAIL)
+            && !self.bulk.load(Ordering::Acquire)
+            && (self.table_is_full() || self.tail_bytes() > LONGEST_TAIL)
+    }
+
+    /// Whether table changes take more memory than they may.
+    pub(super) fn table_is_full(&self) -> bool {
+        self.table.dirty_bytes() > self.options.memory
     }
 
     fn tail_bytes(&self) -> u64 {

@@ -37,6 +37,23 @@ pub(super) struct Part {
     pub(super) deltas: Range<usize>,
 }
 
+/// Which ends of its commit a part that is written alone has.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ends {
+    pub(super) first: bool,
+    pub(super) last: bool,
+}
+
+/// Cuts a part of a commit into frames.
+pub(super) fn plan_part(part: &CommitEntry<'_>, ends: Ends) -> Result<Vec<FramePlan>> {
+    let mut frames = plan_frames(std::slice::from_ref(part))?;
+    for part in frames.iter_mut().flat_map(|frame| &mut frame.parts) {
+        part.first &= ends.first;
+        part.last &= ends.last;
+    }
+    Ok(frames)
+}
+
 /// Cuts `group` into frames; an error if something is too large to be stored at all.
 pub(super) fn plan_frames(group: &[CommitEntry<'_>]) -> Result<Vec<FramePlan>> {
     let mut frames: Vec<FramePlan> = Vec::new();

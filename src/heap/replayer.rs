@@ -160,7 +160,8 @@ impl Replayer<'_> {
                 }
                 continue;
             }
-            if header.has_previous()
+            // A tombstone without a previous version ends an object of its own commit, a bulk load that failed.
+            if (header.has_previous() || header.deleted())
                 && let Some(previous) = self.table.get(oid)?
                 && let Some(uses) = self.uses(previous)
             {

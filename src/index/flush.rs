@@ -100,7 +100,7 @@ impl Shared {
         *self.indexes.write() = indexes;
         let generation = self.newest().generation.saturating_add(1);
         self.cache.advance(generation, changed.iter());
-        self.advance(delta, commit, members);
+        self.advance(Some(delta), commit, members);
         Ok(())
     }
 

@@ -48,7 +48,7 @@ pub struct IndexStatistics {
 ///
 /// Dropping it stops the background thread without a flush: the log has what is not merged.
 pub struct IndexStore {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     thread: Mutex<Option<JoinHandle<()>>>,
 }
 

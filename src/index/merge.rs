@@ -30,7 +30,7 @@ pub(super) struct Counts {
 }
 
 impl Counts {
-    fn change(&mut self, before: u64, after: u64) {
+    pub(super) fn change(&mut self, before: u64, after: u64) {
         self.entries = self.entries.saturating_sub(before).saturating_add(after);
         match (before, after) {
             (0, 1..) => self.keys = self.keys.saturating_add(1),
@@ -63,8 +63,26 @@ pub(super) fn merge(
     Ok(())
 }
 
+/// An object that has `key` in `base`, if one has.
+pub(super) fn a_holder(base: &Base, key: &[u8]) -> Result<Option<Oid>> {
+    let stored = stored_key(key);
+    let value = base.get(&stored)?;
+    let mut holder = None;
+    match value.as_deref().map(|value| parse(&stored, value)).transpose()? {
+        Some(Posting::List(bytes)) => decode(&stored, bytes, |oid| holder = holder.or(Some(oid)))?,
+        Some(Posting::Head { .. }) => {
+            if let Some(item) = chunks(base, key).next() {
+                let (stored, value) = item?;
+                decode_chunk(&stored, &value, |oid| holder = holder.or(Some(oid)))?;
+            }
+        }
+        _ => {}
+    }
+    Ok(holder)
+}
+
 /// Merges the operations on one key; whether they changed anything.
-fn merge_key(
+pub(super) fn merge_key(
     base: &Base,
     key: &[u8],
     operations: &[(Oid, bool)],

@@ -11,6 +11,7 @@ mod flush;
 mod indexes;
 pub(crate) mod key;
 mod kind;
+mod load;
 mod member;
 mod memory;
 mod merge;
@@ -27,6 +28,7 @@ pub use change::{IndexChange, IndexKey, MAX_KEY, decode_changes, encode_changes}
 pub use cursor::RangeCursor;
 pub use indexes::{IndexStore, SyncThrough};
 pub use kind::{IndexId, IndexKind, IndexSize};
+pub use load::IndexLoad;
 pub use shadow::Shadow;
 pub use snapshot::IndexSnapshot;
 pub use store::IndexStorage;

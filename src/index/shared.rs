@@ -237,17 +237,18 @@ impl Shared {
         states.older.iter_mut().for_each(with_member);
     }
 
-    /// Puts the state after the merge of `merged` in place: `members`, and the deltas that remain.
+    /// Puts the state after the merge of `merged`, if it is one, in place: `members`, and the deltas that remain.
     pub(super) fn advance(
         &self,
-        merged: &Arc<Delta>,
+        merged: Option<&Arc<Delta>>,
         least: CommitNumber,
         members: FxHashMap<IndexId, Arc<Member>>,
     ) {
         let mut states = self.states.write();
         let before = Arc::clone(&states.newest);
         let mut next = IndexSnapshot::clone(&before);
-        next.deltas.retain(|delta| !Arc::ptr_eq(delta, merged));
+        next.deltas
+            .retain(|delta| merged.is_none_or(|merged| !Arc::ptr_eq(delta, merged)));
         next.members = Arc::new(members);
         next.least = next.least.max(least);
         next.generation = next.generation.saturating_add(1);

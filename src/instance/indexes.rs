@@ -73,6 +73,7 @@ impl Parts {
     }
 }
 
+/// Commits changes of the catalog for the owner of a pause.
 pub(super) fn commit_changes(pause: &Pause<'_>, view: &View, changes: Vec<SchemaChange>) -> Result<()> {
     let mut writes = WriteSet::default();
     for change in changes {

@@ -4,6 +4,7 @@ mod alter;
 mod derived;
 mod handle;
 mod lifetime;
+mod loader;
 mod overlay;
 mod reading;
 mod relate;
@@ -14,3 +15,4 @@ mod undo;
 
 pub use alter::AlterationReport;
 pub use handle::{Transaction, TransactionOptions};
+pub use loader::Loader;

@@ -27,6 +27,9 @@ pub struct ChildOptions {
     /// Accounts between two calls that make everything durable; 0: none before the end.
     #[arg(long)]
     pub persist: u64,
+    /// Loads by transactions, and not all at once.
+    #[arg(long)]
+    pub transactions: bool,
     /// Loads SQLite instead.
     #[arg(long)]
     pub sqlite: bool,
@@ -48,10 +51,36 @@ pub fn load(options: &ChildOptions) -> Result<()> {
         return sqlite::load(options);
     }
     let database = create(&options.path)?;
+    match options.transactions {
+        true => by_transactions(options, &database)?,
+        false => at_once(options, &database)?,
+    }
+    let start = Instant::now();
+    database.close()?;
+    tell("closed", start.elapsed().as_secs_f64())?;
+    tell("processor", processor_time())
+}
+
+/// As one bulk load: nothing is acknowledged before its end, and then all is durable.
+fn at_once(options: &ChildOptions, database: &Database) -> Result<()> {
+    database.load(|loader| {
+        for number in 0..options.accounts {
+            loader.insert(&account(number))?;
+            if (number + 1).is_multiple_of(100_000) {
+                tell("made", number + 1).map_err(olivine::Error::other)?;
+            }
+        }
+        Ok(())
+    })?;
+    tell("acknowledged", options.accounts)?;
+    tell("durable", options.accounts)
+}
+
+fn by_transactions(options: &ChildOptions, database: &Database) -> Result<()> {
     let mut number = 0;
     while number < options.accounts {
         let end = (number + options.batch).min(options.accounts);
-        let mut transaction = begin_buffered(&database)?;
+        let mut transaction = begin_buffered(database)?;
         for number in number..end {
             transaction.insert(&account(number))?;
         }
@@ -64,11 +93,7 @@ pub fn load(options: &ChildOptions) -> Result<()> {
         }
     }
     database.persist()?;
-    tell("durable", number)?;
-    let start = Instant::now();
-    database.close()?;
-    tell("closed", start.elapsed().as_secs_f64())?;
-    tell("processor", processor_time())
+    tell("durable", number)
 }
 
 fn create(path: &Path) -> Result<Database> {

@@ -25,7 +25,10 @@ pub struct LoadOptions {
     /// Accounts between two calls of `persist`; in between, commits are handed to the operating system only.
     #[arg(long, default_value_t = 1_000_000)]
     pub persist: u64,
-    /// Kills the loading process (SIGKILL) once this many accounts are acknowledged.
+    /// Loads by transactions, as before there was a bulk load.
+    #[arg(long)]
+    pub transactions: bool,
+    /// Kills the loading process (SIGKILL) once this many accounts are acknowledged, or made within a bulk load.
     #[arg(long)]
     pub kill_after: Option<u64>,
     /// Also loads SQLite with this many accounts (WAL, synchronous off), to compare; 0: not.
@@ -38,6 +41,8 @@ const MIB: f64 = 1_048_576.0;
 /// What the loading process said and took.
 #[derive(Debug, Default, Clone, serde::Serialize)]
 struct Watched {
+    /// Given to a bulk load that has not ended.
+    made: u64,
     acknowledged: u64,
     durable: u64,
     /// Seconds until the last acknowledgement, and of closing.
@@ -83,6 +88,9 @@ fn watch(options: &LoadOptions, path: &Path, sqlite: bool, objects: u64) -> Resu
     if sqlite {
         command.arg("--sqlite");
     }
+    if options.transactions {
+        command.arg("--transactions");
+    }
     let mut child = command
         .stdout(Stdio::piped())
         .spawn()
@@ -122,10 +130,13 @@ fn listen(output: ChildStdout, child: &mut Child, kill_after: Option<u64>) -> Re
             .split_once(' ')
             .ok_or_else(|| anyhow!("not understood: {line}"))?;
         match word {
-            "acknowledged" => {
-                watched.acknowledged = number.parse()?;
+            "acknowledged" | "made" => {
+                watched.made = number.parse()?;
                 watched.seconds = start.elapsed().as_secs_f64();
-                while watched.millions.len() as u64 * 1_000_000 + 1_000_000 <= watched.acknowledged {
+                if word == "acknowledged" {
+                    watched.acknowledged = watched.made;
+                }
+                while watched.millions.len() as u64 * 1_000_000 + 1_000_000 <= watched.made {
                     let memory = memory_of(child.id()).unwrap_or_default();
                     watched.millions.push((watched.seconds, memory.anonymous));
                 }
@@ -135,7 +146,7 @@ fn listen(output: ChildStdout, child: &mut Child, kill_after: Option<u64>) -> Re
             "processor" => watched.processor = Some(number.parse()?),
             _ => bail!("not understood: {line}"),
         }
-        if kill_after.is_some_and(|count| watched.acknowledged >= count) {
+        if kill_after.is_some_and(|count| watched.made >= count) {
             child.kill()?;
         }
     }
