@@ -82,6 +82,13 @@ fn posting_at_its_smallest_is_what_was_posted() {
 }
 
 #[test]
+fn aging_at_its_smallest_reads_what_was_written_last() {
+    let report = report("aging", "tiny", 1);
+    assert_eq!(report["verified"], true, "{report:#}");
+    assert_eq!(report["states"].as_array().unwrap().len(), 3);
+}
+
+#[test]
 fn ceiling_at_its_smallest_states_limits_and_verified_rates() {
     let ceiling = report("ceiling", "tiny", 1);
     assert_eq!(ceiling["verified"], true, "{ceiling:#}");

@@ -5,11 +5,11 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::ceiling;
 use super::machine::Machine;
 use super::measure::Progress;
 use super::posting;
 use super::search;
+use super::{aging, ceiling};
 use crate::Durability;
 use crate::error::{Error, Result};
 
@@ -50,7 +50,7 @@ pub struct Experiment {
     pub run: fn(&Settings<'_>) -> Result<Box<dyn Findings>>,
 }
 
-const EXPERIMENTS: [Experiment; 3] = [
+const EXPERIMENTS: [Experiment; 4] = [
     Experiment {
         name: "posting",
         takes_gigabytes: true,
@@ -60,6 +60,11 @@ const EXPERIMENTS: [Experiment; 3] = [
         name: "ceiling",
         takes_gigabytes: false,
         run: ceiling::run,
+    },
+    Experiment {
+        name: "aging",
+        takes_gigabytes: false,
+        run: aging::run,
     },
     Experiment {
         name: "search",

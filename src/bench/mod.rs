@@ -1,6 +1,7 @@
 //! The benchmark suite behind `olivine bench`: read, query and materialization throughput, always apart, on
 //! verified data.
 
+mod aging;
 mod ceiling;
 mod debian;
 mod experiment;

@@ -81,10 +81,10 @@ enum FormatName {
 #[cfg(feature = "bench")]
 #[derive(Debug, Args)]
 struct BenchArguments {
-    /// oo7, oo1 or debian, all three where none is named; or wordnet, posting, ceiling or search.
+    /// oo7, oo1 or debian, all three where none is named; or wordnet, posting, aging, ceiling or search.
     circuit: Option<String>,
     /// The scale: for oo7 tiny, small-3, small-6, small-9, medium-3, medium-6, medium-9 or large-3; for oo1 small or large; for debian,
-    /// ceiling and search tiny or full.
+    /// aging, ceiling and search tiny or full.
     #[arg(long)]
     scale: Option<String>,
     /// The seed of the generated data.
