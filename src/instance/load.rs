@@ -237,9 +237,11 @@ fn indexes_of(
     entries: &mut IndexLoad<'_>,
     view: &View,
 ) -> Result<Vec<(Arc<Index>, usize)>> {
-    if class.relates {
+    let holds = view.catalog().holders.contains_key(&class.id);
+    if class.relates || class.derives || holds {
         return Err(Error::Argument(format!(
-            "{} has an attribute with an inverse, which a bulk load does not keep in step; insert its objects in transactions",
+            "{} has an attribute with an inverse, a derived one, or one that keeps dependent objects alive, which a bulk load does \
+             not keep in step; insert its objects in transactions",
             class.name
         )));
     }
