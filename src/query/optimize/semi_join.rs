@@ -1,5 +1,5 @@
-//! `exists`, also as a quantifier over an extent or query, and correlated `in` as semi-joins, `not exists` as an anti-join, where rows are found by equality: the
-//! subquery is then read once, not for each row.
+//! `exists`, also as a quantifier over an extent or query, and correlated `in` as semi-joins, `not exists` as an
+//! anti-join, where rows are found by equality: the subquery is then read once, not for each row.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
