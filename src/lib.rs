@@ -128,8 +128,8 @@ pub mod testing {
 
 pub use access::{Decoded, Extent, Fetch, Fetched, Follow, ObjectRecord as Record, Objects, StoredObject};
 pub use catalog::{
-    Alteration, AttributeDefinition, ClassDefinition as Class, ClassVersion, IndexDefinition, Method,
-    OnDelete, Parameter as MethodParameter,
+    Alteration, AttributeDefinition, ClassDefinition as Class, ClassVersion, IndexDefinition, MergeRule,
+    Method, OnDelete, Parameter as MethodParameter,
 };
 pub use commit::{Durability, Isolation};
 pub use database::{ClassList, Collector, Database, Definition, MAX_RUNS, Options, Statistics};

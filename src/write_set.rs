@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::object::{ClassId, Oid};
+use crate::object::{ClassId, Oid, SlotSet};
 
 /// What becomes of one object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,6 +36,7 @@ impl<'a> Write<'a> {
 #[derive(Debug, Clone)]
 pub struct Kept {
     kind: Kind,
+    assigned: SlotSet,
     body: Box<[u8]>,
 }
 
@@ -50,6 +51,8 @@ enum Kind {
 #[derive(Debug, Clone, Copy)]
 struct Slot {
     kind: Kind,
+    /// The slots that an update gave values, whether or not these differ.
+    assigned: SlotSet,
     place: Place,
 }
 
@@ -76,6 +79,11 @@ impl WriteSet {
             Kind::Update => Write::Update(self.bodies.get(slot.place)),
             Kind::Delete => Write::Delete,
         }
+    }
+
+    /// The slots that the updates of `oid` gave values; none where it is not written.
+    pub fn assigned(&self, oid: Oid) -> SlotSet {
+        self.writes.get(&oid).map_or(SlotSet::NONE, |slot| slot.assigned)
     }
 
     /// Whether nothing was written.
@@ -123,19 +131,20 @@ impl WriteSet {
 
     /// Records that `oid` is new.
     pub fn create(&mut self, oid: Oid, body: &[u8]) {
-        self.set(oid, Kind::Create, body);
+        self.set(oid, Kind::Create, body, SlotSet::ALL);
     }
 
-    /// Records that `oid` has a new body; an object created here stays a creation.
-    pub fn update(&mut self, oid: Oid, body: &[u8]) {
-        self.set(oid, Kind::Update, body);
+    /// Records that `oid` has a new body, in which the slots `assigned` were given values; an object created here stays
+    /// a creation.
+    pub fn update(&mut self, oid: Oid, body: &[u8], assigned: SlotSet) {
+        self.set(oid, Kind::Update, body, assigned);
     }
 
     /// Records that `oid` goes; an object created here leaves no trace.
     pub fn delete(&mut self, oid: Oid) {
         match self.writes.get(&oid) {
             Some(slot) if slot.kind == Kind::Create => self.restore(oid, None),
-            _ => self.set(oid, Kind::Delete, &[]),
+            _ => self.set(oid, Kind::Delete, &[], SlotSet::ALL),
         }
     }
 
@@ -144,6 +153,7 @@ impl WriteSet {
         let slot = self.writes.get(&oid)?;
         Some(Kept {
             kind: slot.kind,
+            assigned: slot.assigned,
             body: self.bodies.get(slot.place).into(),
         })
     }
@@ -154,13 +164,17 @@ impl WriteSet {
             self.leave(slot.place.length);
         }
         if let Some(kept) = before {
-            self.set(oid, kept.kind, &kept.body);
+            self.set(oid, kept.kind, &kept.body, kept.assigned);
         }
     }
 
-    fn set(&mut self, oid: Oid, kind: Kind, body: &[u8]) {
+    fn set(&mut self, oid: Oid, kind: Kind, body: &[u8], assigned: SlotSet) {
         let place = self.bodies.put(body);
-        let mut slot = Slot { kind, place };
+        let mut slot = Slot {
+            kind,
+            assigned,
+            place,
+        };
         self.live = self.live.saturating_add(body.len());
         match self.writes.entry(oid) {
             std::collections::btree_map::Entry::Vacant(vacant) => {
@@ -171,6 +185,7 @@ impl WriteSet {
                 if before.kind == Kind::Create && kind == Kind::Update {
                     slot.kind = Kind::Create;
                 }
+                slot.assigned = before.assigned.with(assigned);
                 occupied.insert(slot);
                 self.leave(before.place.length);
             }
@@ -251,8 +266,8 @@ mod tests {
     fn the_last_write_of_an_object_counts_and_a_creation_stays_one() {
         let mut writes = WriteSet::default();
         writes.create(oid(70, 1), b"one");
-        writes.update(oid(70, 1), b"two");
-        writes.update(oid(70, 2), b"three");
+        writes.update(oid(70, 1), b"two", SlotSet::of(1));
+        writes.update(oid(70, 2), b"three", SlotSet::of(1));
         writes.delete(oid(70, 3));
         assert_eq!(writes.get(oid(70, 1)), Some(Write::Create(b"two")));
         assert_eq!(writes.get(oid(70, 2)), Some(Write::Update(b"three")));
@@ -270,11 +285,18 @@ mod tests {
         writes.create(oid(70, 1), b"one");
         let (one, two) = (writes.keep(oid(70, 1)), writes.keep(oid(70, 2)));
         writes.delete(oid(70, 1));
-        writes.update(oid(70, 2), b"two");
+        writes.update(oid(70, 2), b"two", SlotSet::of(1));
         writes.restore(oid(70, 2), two);
         writes.restore(oid(70, 1), one);
         assert_eq!(writes.get(oid(70, 1)), Some(Write::Create(b"one")));
         assert_eq!((writes.get(oid(70, 2)), writes.body_bytes()), (None, 3));
+        assert_eq!(writes.assigned(oid(70, 2)), SlotSet::NONE);
+        writes.update(oid(70, 2), b"two", SlotSet::of(1));
+        let kept = writes.keep(oid(70, 2));
+        writes.update(oid(70, 2), b"four", SlotSet::of(2));
+        assert_eq!(writes.assigned(oid(70, 2)), SlotSet::of(1).with(SlotSet::of(2)));
+        writes.restore(oid(70, 2), kept);
+        assert_eq!(writes.assigned(oid(70, 2)), SlotSet::of(1));
     }
 
     #[test]
@@ -285,7 +307,7 @@ mod tests {
         writes.create(oid(70, 3), &vec![8; 3 * CHUNK]);
         for round in 0..10_000u32 {
             let body = vec![round as u8; 1000];
-            writes.update(oid(70, 1), &body);
+            writes.update(oid(70, 1), &body, SlotSet::of(1));
             assert_eq!(writes.get(oid(70, 1)), Some(Write::Update(&body)));
         }
         let held: usize = writes.bodies.full.iter().map(|chunk| chunk.len()).sum();

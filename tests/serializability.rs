@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 
 use olivine::{
-    Class, Database, Durability, Error, Isolation, Object, Oid, Transaction, TransactionOptions, Type, Value,
+    Class, Database, Durability, Error, Isolation, MergeRule, Object, Oid, Transaction, TransactionOptions,
+    Type, Value,
 };
 
 /// What is asked or done, all of it small enough that transactions meet.
@@ -37,6 +38,10 @@ enum Operation {
     Set(Oid, i64),
     /// A new value that depends on the old one.
     Add(Oid, i64),
+    /// An increment of a counter, read by nobody.
+    Increment(Oid, i64),
+    /// A new value of an attribute that nothing else depends on, whatever the old one.
+    Note(Oid, i64),
     /// An update by a condition.
     AddWhere(Range<i64>, i64),
     Delete(Oid),
@@ -90,8 +95,10 @@ fn database() -> (Database, Vec<Oid>) {
     let class = Class::new("A")
         .attribute("k", Type::Int)
         .attribute("v", Type::Int)
-        .attribute("w", Type::Int);
-    db.define_class(class.unique("k").index("v")).unwrap();
+        .attribute("w", Type::Int)
+        .attribute("u", Type::Int)
+        .attribute_merge("c", Type::Int, MergeRule::Counter);
+    db.define_class(class.unique("k").index("v").index("c")).unwrap();
     db.define_class(Class::new("B").extends("A")).unwrap();
     let oids = db
         .transact(|tx| {
@@ -104,13 +111,17 @@ fn database() -> (Database, Vec<Oid>) {
 }
 
 fn object(class: &str, k: i64, v: i64) -> Object {
-    Object::new(class).with("k", k).with("v", v).with("w", v)
+    Object::new(class)
+        .with("k", k)
+        .with("v", v)
+        .with("w", v)
+        .with("u", 0)
 }
 
 fn choose(random: &mut Random, known: &[Oid]) -> Operation {
     let oid = known[random.below(known.len() as u64) as usize];
     let class = if random.below(3) == 0 { "B" } else { "A" };
-    match random.below(22) {
+    match random.below(27) {
         0..=2 => Operation::Get(oid),
         3 => Operation::Exists(oid),
         4 => Operation::Scan(random.value()),
@@ -126,6 +137,8 @@ fn choose(random: &mut Random, known: &[Oid]) -> Operation {
         18 => Operation::Delete(oid),
         19 => Operation::Savepoint,
         20 => Operation::Rollback,
+        21..=23 => Operation::Increment(oid, 1 + random.below(5) as i64),
+        24..=25 => Operation::Note(oid, random.value()),
         _ => Operation::Get(oid),
     }
 }
@@ -145,7 +158,7 @@ fn attribute(object: &Object, name: &str) -> i64 {
 fn run(tx: &mut Transaction, operation: &Operation) -> Answer {
     match operation {
         Operation::Get(oid) => match tx.object(*oid).unwrap() {
-            Some(object) => vec![attribute(&object, "k"), attribute(&object, "v")],
+            Some(object) => ["k", "v", "c", "u"].map(|name| attribute(&object, name)).to_vec(),
             None => vec![],
         },
         Operation::Exists(oid) => vec![i64::from(tx.exists(*oid).unwrap())],
@@ -184,6 +197,8 @@ fn run(tx: &mut Transaction, operation: &Operation) -> Answer {
             }
             None => vec![0],
         },
+        Operation::Increment(oid, by) => changed(tx.increment(*oid, "c", *by)),
+        Operation::Note(oid, u) => changed(tx.update_object(*oid, [("u", (*u).into())])),
         Operation::AddWhere(range, by) => {
             let rows = tx
                 .query(
@@ -219,8 +234,8 @@ fn changed(outcome: olivine::Result<()>) -> Answer {
     }
 }
 
-/// The model: each object's class, key and value.
-type Model = BTreeMap<Oid, (&'static str, i64, i64)>;
+/// The model: each object's class, key, value, and counter and note.
+type Model = BTreeMap<Oid, (&'static str, i64, i64, [i64; 2])>;
 
 /// The same operation on the model. A new object gets the identifier it got.
 fn run_model(
@@ -232,7 +247,7 @@ fn run_model(
     let within = |range: &Range<i64>, model: &Model| -> Vec<Oid> {
         model
             .iter()
-            .filter(|(_, (_, _, v))| range.contains(v))
+            .filter(|(_, (_, _, v, _))| range.contains(v))
             .map(|(oid, _)| *oid)
             .collect()
     };
@@ -242,14 +257,20 @@ fn run_model(
         keys
     };
     let change = |oid: &Oid, by: &dyn Fn(i64) -> i64, model: &mut Model| match model.get_mut(oid) {
-        Some((_, _, v)) => {
+        Some((_, _, v, _)) => {
             *v = by(*v);
             vec![1]
         }
         None => vec![0],
     };
+    let change_other = |oid: &Oid, by: &dyn Fn(&mut [i64; 2]), model: &mut Model| {
+        let found = model.get_mut(oid).map(|(_, _, _, other)| by(other));
+        vec![i64::from(found.is_some())]
+    };
     match operation {
-        Operation::Get(oid) => model.get(oid).map_or(vec![], |(_, k, v)| vec![*k, *v]),
+        Operation::Get(oid) => model
+            .get(oid)
+            .map_or(vec![], |(_, k, v, [c, u])| vec![*k, *v, *c, *u]),
         Operation::Exists(oid) => vec![i64::from(model.contains_key(oid))],
         Operation::Scan(value) => keys(within(&(*value..i64::MAX), model), model),
         Operation::Count(class) => {
@@ -264,22 +285,24 @@ fn run_model(
         Operation::CountRange(range) => vec![within(range, model).len() as i64],
         Operation::Find(wanted) => model
             .values()
-            .filter(|(_, k, _)| k == wanted)
-            .map(|(_, _, v)| *v)
+            .filter(|(_, k, ..)| k == wanted)
+            .map(|(_, _, v, _)| *v)
             .collect(),
         Operation::Least(limit) => {
-            let mut values: Vec<i64> = model.values().map(|(_, _, v)| *v).collect();
+            let mut values: Vec<i64> = model.values().map(|(_, _, v, _)| *v).collect();
             values.sort_unstable();
             values.truncate(*limit as usize);
             values
         }
         Operation::Insert(class, k, v) => {
             let oid = Oid::from_bits(answer[0] as u64).unwrap();
-            model.insert(oid, (class, *k, *v));
+            model.insert(oid, (class, *k, *v, [0; 2]));
             answer.clone()
         }
         Operation::Set(oid, v) => change(oid, &|_| *v, model),
         Operation::Add(oid, by) => change(oid, &|v| v + by, model),
+        Operation::Increment(oid, by) => change_other(oid, &|other| other[0] += by, model),
+        Operation::Note(oid, u) => change_other(oid, &|other| other[1] = *u, model),
         Operation::AddWhere(range, by) => {
             let oids = within(range, model);
             for oid in &oids {
@@ -323,7 +346,7 @@ impl History {
             if ran.writes {
                 model = own;
             }
-            let mut unique: Vec<i64> = model.values().map(|(_, k, _)| *k).collect();
+            let mut unique: Vec<i64> = model.values().map(|(_, k, ..)| *k).collect();
             unique.sort_unstable();
             if unique.windows(2).any(|pair| pair[0] == pair[1]) {
                 return Some(format!("transaction {number}: one unique key twice"));
@@ -334,7 +357,10 @@ impl History {
 }
 
 fn start(oids: &[Oid]) -> Model {
-    let place = |(n, oid): (usize, &Oid)| (*oid, (if n < 4 { "A" } else { "B" }, n as i64, n as i64 * 5));
+    let place = |(n, oid): (usize, &Oid)| {
+        let class = if n < 4 { "A" } else { "B" };
+        (*oid, (class, n as i64, n as i64 * 5, [0; 2]))
+    };
     oids.iter().enumerate().map(place).collect()
 }
 
@@ -404,7 +430,23 @@ fn check(seed: u64, isolation: Isolation, outcomes: &mut Outcomes) -> Option<Str
     for (tx, ran) in open {
         finish(tx, ran, &mut history, outcomes);
     }
+    history.transactions.push(last_look(&db, &known));
     history.problem(start(&oids))
+}
+
+/// What objects have come to, counters included, which nothing may have read before.
+fn last_look(db: &Database, oids: &[Oid]) -> Ran {
+    let mut tx = begin(db, Isolation::Serializable);
+    let mut ran = Ran {
+        commit: tx.commit_number().0,
+        ..Ran::default()
+    };
+    for oid in oids {
+        let operation = Operation::Get(*oid);
+        let answer = run(&mut tx, &operation);
+        ran.steps.push((operation, answer));
+    }
+    ran
 }
 
 fn inserted(ran: &Ran) -> Vec<Oid> {
@@ -469,9 +511,10 @@ fn a_serial_order_explains_what_threads_did() {
             let threads: Vec<_> = (0..4).map(|thread| scope.spawn(work(thread))).collect();
             threads.into_iter().map(|thread| thread.join().unwrap()).collect()
         });
-        let history = History {
+        let mut history = History {
             transactions: histories.into_iter().flatten().collect(),
         };
+        history.transactions.push(last_look(&db, &oids));
         if let Some(problem) = history.problem(start(&oids)) {
             panic!("round {round}: {problem}");
         }

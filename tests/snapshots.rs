@@ -1,9 +1,11 @@
 //! The ledger of open snapshots and transactions.
 
-use std::time::Duration;
+use std::ops::ControlFlow;
+use std::time::{Duration, Instant};
 
 use olivine::{
-    Answer, Class, Database, Error, Object, Outcome, ReaderKind, Session, TransactionOptions, Type,
+    Answer, Class, CompactOptions, Database, Durability, Error, Object, Oid, Outcome, ReaderKind, Session,
+    TransactionOptions, Type,
 };
 
 fn database() -> (Database, olivine::Oid) {
@@ -106,4 +108,84 @@ fn show_snapshots_lists_the_sessions_own_transaction() {
     );
     let row = rows.find(|row| row.values()[1] == "transaction".into());
     assert!(row.is_some());
+}
+
+/// A database on disk whose objects are overwritten again and again; `rounds` says whether to go on.
+fn overwritten(rounds: &mut dyn FnMut(u64) -> bool) {
+    const OBJECTS: i64 = 2_000;
+    let directory = tempfile::tempdir().unwrap();
+    let options = Database::options(directory.path().join("db")).durability(Durability::Buffer);
+    let db = options.open().unwrap();
+    let class = Class::new("N")
+        .attribute("n", Type::Int)
+        .attribute("text", Type::String);
+    db.define_class(class.index("n")).unwrap();
+    let padding = "x".repeat(1_000);
+    let object = |n: i64| Object::new("N").with("n", n).with("text", padding.as_str());
+    let oids: Vec<Oid> = db
+        .transact(|tx| (0..OBJECTS).map(|n| tx.insert_object(object(n))).collect())
+        .unwrap();
+    let total = |snapshot: &olivine::Snapshot| {
+        let rows = snapshot.query("select sum(x.n) from N x", ()).unwrap();
+        rows.map(|row| row.unwrap().get(0).cloned()).next().unwrap()
+    };
+    let held = db.snapshot_labelled("held");
+    let before = total(&held);
+    // Rows that are read half-way while everything below them is written, checkpointed and moved.
+    let mut rows = held.query("select x.n from N x order by x.n + 0", ()).unwrap();
+    let first = rows.next().unwrap().unwrap().get(0).cloned();
+    let mut round = 0u64;
+    let mut pinned = 0;
+    let mut pinned_grew = 0;
+    while rounds(round) {
+        round += 1;
+        db.transact(|tx| {
+            let bodies = oids.iter().zip(0i64..);
+            bodies.into_iter().try_for_each(|(oid, n)| {
+                let value = (n + round as i64).into();
+                tx.update_object(*oid, [("n", value)])
+            })
+        })
+        .unwrap();
+        if round.is_multiple_of(4) {
+            db.checkpoint().unwrap();
+            db.compact(&CompactOptions::default(), &mut |_| ControlFlow::Continue(()))
+                .unwrap();
+        }
+        let listed = db.snapshots();
+        let held = listed.iter().find(|open| open.label.as_deref() == Some("held"));
+        let held = held.expect("it is listed as long as it is open");
+        pinned_grew += u64::from(held.pinned_bytes > pinned);
+        pinned = held.pinned_bytes;
+    }
+    assert!(pinned_grew > 0 && pinned > 1_000_000, "{pinned} bytes are pinned");
+    assert_eq!(total(&held), before, "it reads what it read at first");
+    assert_eq!(first, Some(0.into()));
+    let rest: Vec<_> = rows.map(|row| row.unwrap().get(0).cloned()).collect();
+    assert_eq!(rest, (1..OBJECTS).map(|n| Some(n.into())).collect::<Vec<_>>());
+    let before = db.statistics().log_bytes;
+    drop(held);
+    assert!(db.snapshots().is_empty());
+    for _ in 0..2 {
+        db.compact(&CompactOptions::default(), &mut |_| ControlFlow::Continue(()))
+            .unwrap();
+        db.checkpoint().unwrap();
+    }
+    let after = db.statistics().log_bytes;
+    assert!(
+        after + pinned / 2 < before,
+        "{before} bytes before, {after} after, {pinned} were pinned"
+    );
+}
+
+#[test]
+fn a_snapshot_that_is_held_while_all_is_overwritten_reads_right_and_then_gives_space_back() {
+    overwritten(&mut |round| round < 12);
+}
+
+#[test]
+#[ignore = "takes ten minutes"]
+fn a_snapshot_that_is_held_for_ten_minutes_of_writes_reads_right_and_then_gives_space_back() {
+    let begun = Instant::now();
+    overwritten(&mut |_| begun.elapsed() < Duration::from_secs(600));
 }

@@ -31,6 +31,7 @@ mod grammar;
 mod hubs;
 mod isolation;
 mod load;
+mod merge;
 mod model;
 mod random;
 mod random_queries;

@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use super::define::SchemaChange;
 use super::definition::{AttributeDefinition, check_name};
+use super::merge::{MergeRule, check_merge};
 use super::schema::{Attribute, Catalog, Class, Component, Index, Method};
 use super::stored::{ClassVersion, StoredClass, StoredIndex, StoredSlot};
 use crate::error::{Error, Result};
@@ -53,6 +54,13 @@ pub enum Alteration {
     },
     /// Lets an attribute be nil.
     Relax(Arc<str>),
+    /// Gives an attribute a merge rule, or takes it away: changes of it that are made at the same time conflict then.
+    Merge {
+        /// The attribute.
+        attribute: Arc<str>,
+        /// The rule.
+        rule: Option<MergeRule>,
+    },
     /// Makes a class above or below the one that declares an attribute.
     Move {
         /// The attribute.
@@ -259,6 +267,7 @@ impl Catalog {
     ) -> Result<Vec<SchemaChange>> {
         let attribute = self.declared(class, name)?;
         self.refuse_inverse(class, attribute)?;
+        check_merge(&class.name, name, r#type, attribute.merge)?;
         let change = format!(
             "attribute {}.{} retyped from {} to {type}",
             class.name, attribute.name, attribute.r#type

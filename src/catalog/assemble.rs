@@ -243,6 +243,7 @@ fn class(id: ClassId, object: Option<Oid>, stored: StoredClass) -> Class {
                 inverse: slot.inverse.clone(),
                 on_delete: slot.on_delete,
                 index_backed: slot.index_backed,
+                merge: slot.merge,
             });
             formerly.extend(slot.formerly.iter().map(|name| (name.clone(), number)));
         }

@@ -287,6 +287,9 @@ impl Catalog {
                 .attribute(attribute)
                 .ok_or_else(|| unknown_attribute(class, attribute))?;
             check_indexable(class, &attribute.name, &attribute.r#type, components.len() > 1)?;
+            if unique {
+                super::merge::refuse_unique(&class.name, attribute)?;
+            }
             ordered &= !unique || fits_point_key(&attribute.r#type);
         }
         let kind = if unique {
@@ -563,11 +566,13 @@ fn own_slot(class: &str, attribute: &AttributeDefinition) -> Result<StoredSlot> 
         attribute.not_null,
         attribute.on_delete,
     )?;
+    super::merge::check_merge(class, &attribute.name, &attribute.r#type, attribute.merge)?;
     let mut slot = StoredSlot::new(attribute.name.clone(), attribute.r#type.clone());
     slot.default = default;
     slot.not_null = attribute.not_null;
     slot.inverse = attribute.inverse.clone();
     slot.on_delete = attribute.on_delete;
+    slot.merge = attribute.merge;
     Ok(slot)
 }
 

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::merge::MergeRule;
 use crate::error::{Error, Result};
 use crate::object::{Type, Value};
 
@@ -45,6 +46,8 @@ pub struct AttributeDefinition {
     pub inverse: Option<Arc<str>>,
     /// What becomes of the object when the one it refers to here is deleted; default [`OnDelete::Leave`].
     pub on_delete: OnDelete,
+    /// How changes that were made at the same time come together; default: they conflict.
+    pub merge: Option<MergeRule>,
 }
 
 /// What becomes of the holder of a reference when the object it refers to is deleted.
@@ -130,6 +133,27 @@ impl ClassDefinition {
         })
     }
 
+    /// Adds an optional attribute whose changes come together by a rule where they are made at the same time. A counter
+    /// begins with 0.
+    ///
+    /// ```
+    /// use olivine::{Class, Database, MergeRule, Type};
+    ///
+    /// let page = Class::new("Page")
+    ///     .attribute_merge("hits", Type::Int, MergeRule::Counter)
+    ///     .attribute_merge("tags", Type::set(Type::String), MergeRule::Union);
+    /// Database::in_memory()?.define_class(page)?;
+    /// # Ok::<(), olivine::Error>(())
+    /// ```
+    #[must_use]
+    pub fn attribute_merge(self, name: impl Into<Arc<str>>, r#type: Type, rule: MergeRule) -> Self {
+        self.attribute_definition(AttributeDefinition {
+            default: rule.beginning(),
+            merge: Some(rule),
+            ..AttributeDefinition::new(name, r#type)
+        })
+    }
+
     /// Adds an attribute.
     #[must_use]
     pub fn attribute_definition(mut self, attribute: AttributeDefinition) -> Self {
@@ -165,6 +189,7 @@ impl AttributeDefinition {
             default: Value::Nil,
             inverse: None,
             on_delete: OnDelete::Leave,
+            merge: None,
         }
     }
 }

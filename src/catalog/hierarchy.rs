@@ -239,6 +239,7 @@ fn merge(
     if let Some(slot) = stored.slots.get_mut(own.slot) {
         slot.declared_in = declared_in;
         slot.not_null &= above.not_null;
+        slot.merge = above.merge;
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ mod definition;
 mod hierarchy;
 mod index_keys;
 mod lifetime;
+mod merge;
 mod relationship;
 mod schema;
 mod stored;
@@ -21,6 +22,7 @@ pub use define::{SchemaChange, visit_references};
 pub use definition::{AttributeDefinition, ClassDefinition, IndexDefinition, OnDelete};
 pub use hierarchy::Direction;
 pub use index_keys::{duplicate_value, index_differences, index_keys};
+pub use merge::MergeRule;
 pub use relationship::DeleteRule;
 pub use schema::{
     Attribute, Catalog, Class, Component, Index, IndexId, IndexKind, Method, Name, NamedQuery, Parameter,

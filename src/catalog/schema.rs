@@ -5,6 +5,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::definition::OnDelete;
+use super::merge::MergeRule;
 use super::relationship::DeleteRule;
 use super::stored::StoredClass;
 pub use crate::index::{IndexId, IndexKind};
@@ -89,6 +90,8 @@ pub struct Attribute {
     pub on_delete: OnDelete,
     /// Whether it is a side of a relationship that only the reference stores, and an index reads backwards.
     pub index_backed: bool,
+    /// How changes that were made at the same time come together.
+    pub merge: Option<MergeRule>,
 }
 
 /// An index.

@@ -13,6 +13,7 @@
 use std::sync::{Arc, LazyLock};
 
 use super::definition::OnDelete;
+use super::merge::MergeRule;
 use super::schema::{Component, Index, IndexId, IndexKind, Method, NamedQuery, Parameter};
 use super::stored_value::{
     class_id, damaged, field, flag, index_id, list, number, optional_field, text, type_from_value,
@@ -178,6 +179,8 @@ pub struct StoredSlot {
     pub index_backed: bool,
     /// The slot the attribute had before it was retyped, where bodies without this one are converted from that.
     pub converted_from: Option<u32>,
+    /// How changes that were made at the same time come together.
+    pub merge: Option<MergeRule>,
 }
 
 /// An index as its catalog object holds it.
@@ -334,6 +337,7 @@ impl StoredSlot {
             on_delete: OnDelete::Leave,
             index_backed: false,
             converted_from: None,
+            merge: None,
         }
     }
 
@@ -359,7 +363,8 @@ impl StoredSlot {
         let converted = self
             .converted_from
             .map(|slot| ("converted_from", Value::Int(i64::from(slot))));
-        Value::structure(fields.into_iter().chain(backed).chain(converted))
+        let merge = self.merge.map(|rule| ("merge", Value::from(rule.word())));
+        Value::structure(fields.into_iter().chain(backed).chain(converted).chain(merge))
     }
 
     fn from_value(value: &Value) -> Result<StoredSlot> {
@@ -390,6 +395,10 @@ impl StoredSlot {
                 Value::Nil => None,
                 slot => Some(number(slot)?),
             },
+            merge: match optional_field(value, "merge") {
+                Value::Nil => None,
+                word => Some(merge_rule(&text(word)?)?),
+            },
         })
     }
 }
@@ -401,6 +410,10 @@ fn on_delete_word(on_delete: OnDelete) -> &'static str {
         OnDelete::Clear => "clear",
         OnDelete::Cascade => "cascade",
     }
+}
+
+fn merge_rule(word: &str) -> Result<MergeRule> {
+    MergeRule::of_word(word).ok_or_else(|| damaged(format!("an unknown merge rule {word}")))
 }
 
 fn on_delete(word: &str) -> Result<OnDelete> {
@@ -615,6 +628,7 @@ mod tests {
             formerly: vec!["y".into()],
             inverse: Some("z".into()),
             on_delete: OnDelete::Cascade,
+            merge: Some(MergeRule::Union),
         };
         let types = [
             Type::Any,

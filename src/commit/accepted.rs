@@ -12,7 +12,7 @@ use crate::index::IndexKey;
 use crate::object::{ClassId, CommitNumber, Oid};
 use crate::read::Reader;
 use crate::view::View;
-use crate::write_set::WriteSet;
+use crate::write_set::{Write, WriteSet};
 
 /// Commits of more objects are kept whole: asking each of the few there can be is cheaper than noting every object.
 const LARGE: usize = 64;
@@ -25,7 +25,9 @@ type KeyChanges = SmallVec<[(Oid, bool, CommitNumber); 2]>;
 pub struct Accepted {
     /// Of commits with few objects.
     heads: FxHashMap<Oid, CommitNumber>,
-    /// Whole commits with many, oldest first.
+    /// The commits with few objects, oldest first.
+    small: VecDeque<(CommitNumber, Arc<WriteSet>)>,
+    /// Those with many, oldest first.
     large: VecDeque<(CommitNumber, Arc<WriteSet>)>,
     keys: FxHashMap<(IndexId, IndexKey), KeyChanges>,
     /// The newest accepted commit, published or not.
@@ -56,6 +58,19 @@ impl Accepted {
         self.heads.get(&oid).copied().max(large)
     }
 
+    /// What the accepted, unpublished commit that last wrote `oid` made of it.
+    pub fn write(&self, oid: Oid) -> Option<Write<'_>> {
+        let number = self.head(oid)?;
+        let written = |commits: &'_ VecDeque<(CommitNumber, Arc<WriteSet>)>| {
+            commits.binary_search_by_key(&number, |(number, _)| *number).ok()
+        };
+        let (_, writes) = match written(&self.small) {
+            Some(at) => self.small.get(at)?,
+            None => self.large.get(written(&self.large)?)?,
+        };
+        writes.get(oid)
+    }
+
     /// Whether an accepted, unpublished commit wrote an object of `class`.
     pub fn wrote_class(&self, class: ClassId) -> bool {
         let wrote = |(_, writes): &(CommitNumber, Arc<WriteSet>)| writes.of_class(class).next().is_some();
@@ -80,6 +95,7 @@ impl Accepted {
         } else {
             let heads = request.writes.iter().map(|(oid, _)| (oid, number));
             self.heads.extend(heads);
+            self.small.push_back((number, request.writes.clone()));
         }
         for IndexEntry { change, .. } in request
             .entries
@@ -96,6 +112,9 @@ impl Accepted {
         if request.writes.len() > LARGE {
             self.large.retain(|(large, _)| *large != number);
         } else {
+            if let Ok(at) = self.small.binary_search_by_key(&number, |(number, _)| *number) {
+                self.small.remove(at);
+            }
             for (oid, _) in request.writes.iter() {
                 if self.heads.get(&oid) == Some(&number) {
                     self.heads.remove(&oid);

@@ -1,8 +1,9 @@
 //! What a commit changed, in the form that read sets are compared with.
 
 use crate::catalog::IndexId;
+use crate::error::Result;
 use crate::index::IndexKey;
-use crate::object::{ClassId, Oid};
+use crate::object::{ClassId, Oid, SlotSet};
 use crate::read_set::ReadSet;
 use crate::write_set::{Write, WriteSet};
 
@@ -15,8 +16,6 @@ pub enum Touch {
     Create,
     /// It has a new body.
     Update,
-    /// Attributes with a merge rule were changed by addition, and nothing else.
-    Merge,
     /// It is gone.
     Delete,
 }
@@ -79,13 +78,12 @@ pub struct Wanted {
 const MOST_KEYS: usize = 16_384;
 
 impl Footprint {
-    /// The footprint of a commit. `merges` tells whether an update only adds to attributes with a merge rule.
-    pub fn new(writes: &WriteSet, entries: &[IndexEntry], merges: impl Fn(Oid) -> bool) -> Footprint {
+    /// The footprint of a commit.
+    pub fn new(writes: &WriteSet, entries: &[IndexEntry]) -> Footprint {
         let mut footprint = Footprint::default();
         for (oid, write) in writes.iter() {
             let touch = match write {
                 Write::Create(_) => Touch::Create,
-                Write::Update(_) if merges(oid) => Touch::Merge,
                 Write::Update(_) => Touch::Update,
                 Write::Delete => Touch::Delete,
             };
@@ -152,21 +150,28 @@ impl Footprint {
         runs.saturating_add(keys).saturating_add(128)
     }
 
-    /// The first few changes of what was read.
-    pub fn changes(&self, reads: &ReadSet, wanted: Wanted) -> Vec<Change> {
+    /// The first few changes of what was read. Of an object that was updated and read partly, `differs` tells whether
+    /// what was read of it differs.
+    pub fn changes(
+        &self,
+        reads: &ReadSet,
+        wanted: Wanted,
+        differs: &dyn Fn(Oid, SlotSet) -> Result<bool>,
+    ) -> Result<Vec<Change>> {
         let mut changes = Vec::new();
         if wanted.objects || wanted.extents {
             for run in &self.runs {
                 self.changes_of_run(run, reads, wanted, &mut changes);
+                self.changes_of_parts(run, reads, wanted, differs, &mut changes)?;
                 if changes.len() >= MOST_NAMED {
-                    return changes;
+                    return Ok(changes);
                 }
             }
         }
         if wanted.keys && changes.is_empty() {
             self.changes_of_keys(reads, &mut changes);
         }
-        changes
+        Ok(changes)
     }
 
     fn changes_of_run(&self, run: &Run, reads: &ReadSet, wanted: Wanted, changes: &mut Vec<Change>) {
@@ -175,19 +180,51 @@ impl Footprint {
             if !whole.is_empty() {
                 changes.extend(run.first_in(whole).map(Change::Object));
             }
-            if !reads.plain.is_empty() && run.touch != Touch::Merge {
-                changes.extend(run.first_in(&reads.plain).map(Change::Object));
-            }
         }
         if wanted.extents
             && let Some(extent) = reads.extents.get(&run.class())
         {
             let (start, end) = run.serials();
-            let plain = run.touch != Touch::Merge && extent.plain.intersects(start, end);
-            if plain || extent.whole.intersects(start, end) {
+            if extent.whole.intersects(start, end) {
                 changes.push(Change::Extent(run.first));
             }
         }
+    }
+
+    /// The first object of a run that was read partly, and of which what was read has changed.
+    fn changes_of_parts(
+        &self,
+        run: &Run,
+        reads: &ReadSet,
+        wanted: Wanted,
+        differs: &dyn Fn(Oid, SlotSet) -> Result<bool>,
+        changes: &mut Vec<Change>,
+    ) -> Result<()> {
+        let changed = |oid: Oid, slots: SlotSet| match run.touch {
+            Touch::Update => differs(oid, slots),
+            Touch::Create | Touch::Delete => Ok(true),
+        };
+        for (slots, objects) in reads.parts.iter().filter(|_| wanted.objects) {
+            for oid in run.oids().filter(|oid| objects.contains(*oid)) {
+                if changed(oid, *slots)? {
+                    changes.push(Change::Object(oid));
+                    return Ok(());
+                }
+            }
+        }
+        let Some(extent) = reads.extents.get(&run.class()).filter(|_| wanted.extents) else {
+            return Ok(());
+        };
+        for (slots, ranges) in &extent.parts {
+            for oid in run.oids() {
+                let serial = oid.serial();
+                if ranges.intersects(serial, serial.saturating_add(1)) && changed(oid, *slots)? {
+                    changes.push(Change::Extent(oid));
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
     }
 
     fn changes_of_keys(&self, reads: &ReadSet, changes: &mut Vec<Change>) {
@@ -218,14 +255,18 @@ impl Run {
         (first, first.saturating_add(u64::from(self.count)))
     }
 
+    /// Its objects.
+    fn oids(&self) -> impl Iterator<Item = Oid> {
+        let first = self.first.to_bits();
+        (first..first.saturating_add(u64::from(self.count))).filter_map(Oid::from_bits)
+    }
+
     /// An object of the run that is in `set`.
     fn first_in(&self, set: &crate::read_set::OidSet) -> Option<Oid> {
         let first = self.first.to_bits();
         let end = first.saturating_add(u64::from(self.count));
         if self.count as usize <= set.len().saturating_add(1) {
-            return (first..end)
-                .filter_map(Oid::from_bits)
-                .find(|oid| set.contains(*oid));
+            return self.oids().find(|oid| set.contains(*oid));
         }
         set.iter().find(|oid| (first..end).contains(&oid.to_bits()))
     }

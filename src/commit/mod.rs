@@ -8,8 +8,9 @@
 //! 2. The request joins the queue of the [`Pipeline`]. The first to find no leader waiting becomes the next leader,
 //!    and takes everything that has queued up by the time the *append* lock is its own: that is one group.
 //! 3. The leader validates each request, in order, against the accepted state: the catalog it was bound to, the
-//!    heads of the objects it changes, what it read against the commits that came since ([`read_check`]), the
-//!    holders of the unique keys it claims ([`validate`]). A request that fails leaves the group with its own error.
+//!    heads of the objects it changes, over which its updates may be made anew ([`merge`]), what it read against the
+//!    commits that came since ([`read_check`]), the holders of the unique keys it claims ([`validate`]). A request
+//!    that fails leaves the group with its own error.
 //! 4. It numbers the rest, writes them as one frame, takes the *sync* lock and only then releases the append lock:
 //!    so groups are synced and applied in the order they were appended, and the next group is validated, encoded
 //!    and written while this one waits for the disk.
@@ -30,6 +31,7 @@
 mod accepted;
 mod bulk;
 mod footprint;
+mod merge;
 mod pipeline;
 mod read_check;
 mod recent;

@@ -54,7 +54,7 @@ struct Queue {
 /// A request in the queue, and where its committer waits for the outcome.
 #[derive(Debug)]
 struct Ticket {
-    request: Request,
+    request: Arc<Request>,
     footprint: Arc<Footprint>,
     /// Through which commit what it read is known to hold.
     checked: CommitNumber,
@@ -65,11 +65,20 @@ struct Ticket {
 /// A group that was validated and written.
 #[derive(Debug)]
 struct Group {
-    members: Vec<(Arc<Ticket>, CommitNumber)>,
+    members: Vec<Member>,
     appended: Appended,
     /// Where its first frame begins.
     start: LogPosition,
     time: i64,
+}
+
+/// A request of a group that was accepted.
+#[derive(Debug)]
+struct Member {
+    ticket: Arc<Ticket>,
+    /// What is committed: what was asked for, or what it was merged to.
+    request: Arc<Request>,
+    number: CommitNumber,
 }
 
 /// What one request of a group looks like in the log.
@@ -120,7 +129,7 @@ impl Pipeline {
     /// What the committing thread does itself: it works out the footprint, and compares what was read with all that is
     /// published, so that a leader need only look at what comes after.
     fn ticket(&self, request: Request) -> Result<Ticket> {
-        let footprint = Footprint::new(&request.writes, &request.entries, |_| false);
+        let footprint = Footprint::new(&request.writes, &request.entries);
         let mut checked = request.snapshot;
         if let Some(reads) = &request.reads {
             let view = self.view();
@@ -128,6 +137,8 @@ impl Pipeline {
                 heap: &self.heap,
                 recent: &self.recent,
                 accepted: None,
+                base: &request.base,
+                view: &view,
                 since: request.snapshot,
                 through: view.commit(),
             };
@@ -139,7 +150,7 @@ impl Pipeline {
             checked = view.commit().max(checked);
         }
         Ok(Ticket {
-            request,
+            request: Arc::new(request),
             footprint: Arc::new(footprint),
             checked,
             outcome: Mutex::new(None),
@@ -267,7 +278,11 @@ impl Pipeline {
         let mut members = Vec::with_capacity(tickets.len());
         for ticket in tickets {
             match self.accept(&mut accepted, &ticket) {
-                Ok(number) => members.push((ticket, number)),
+                Ok((number, request)) => members.push(Member {
+                    ticket,
+                    request,
+                    number,
+                }),
                 Err(error) => ticket.decide(Err(error)),
             }
         }
@@ -292,9 +307,18 @@ impl Pipeline {
         }
     }
 
-    fn accept(&self, accepted: &mut Accepted, ticket: &Ticket) -> Result<CommitNumber> {
-        let (request, view) = (&ticket.request, self.view());
-        self.state(&view, accepted).validate(request, ticket.checked)?;
+    fn accept(&self, accepted: &mut Accepted, ticket: &Ticket) -> Result<(CommitNumber, Arc<Request>)> {
+        let view = self.view();
+        let merged = self
+            .state(&view, accepted)
+            .validate(&ticket.request, ticket.checked)?;
+        let (request, footprint) = match merged {
+            None => (ticket.request.clone(), ticket.footprint.clone()),
+            Some(merged) => {
+                let footprint = Footprint::new(&merged.writes, &merged.entries);
+                (Arc::new(merged), Arc::new(footprint))
+            }
+        };
         let number = CommitNumber(accepted.last.0.saturating_add(1));
         let is_unique = |id: IndexId| {
             request
@@ -303,25 +327,25 @@ impl Pipeline {
                 .get(&id)
                 .is_some_and(|index| index.kind == IndexKind::Unique)
         };
-        accepted.accept(number, request, &is_unique);
-        if changes_schema(request) {
+        accepted.accept(number, &request, &is_unique);
+        if changes_schema(&request) {
             accepted.catalog_version = number;
         }
-        if names_roots(request) {
+        if names_roots(&request) {
             accepted.names_version = number;
         }
         let mark = Mark {
             time: accepted.time,
             label: request.label.clone(),
         };
-        self.recent.write().push(number, mark, ticket.footprint.clone());
-        Ok(number)
+        self.recent.write().push(number, mark, footprint);
+        Ok((number, request))
     }
 
-    fn append_members(&self, members: &[(Arc<Ticket>, CommitNumber)], time: i64) -> Result<Appended> {
+    fn append_members(&self, members: &[Member], time: i64) -> Result<Appended> {
         let encoded: Vec<Encoded<'_>> = members
             .iter()
-            .map(|(ticket, number)| encode(&ticket.request, *number))
+            .map(|member| encode(&member.request, member.number))
             .collect();
         let entries: Vec<CommitEntry<'_>> = encoded
             .iter()
@@ -342,7 +366,7 @@ impl Pipeline {
         let wants_sync = group
             .members
             .iter()
-            .any(|(ticket, _)| ticket.request.durability == Durability::Sync);
+            .any(|member| member.request.durability == Durability::Sync);
         let durable = if wants_sync {
             self.heap.sync(group.appended.end)
         } else {
@@ -357,14 +381,14 @@ impl Pipeline {
         match self.publish(&group) {
             Ok(()) => {
                 let mut accepted = self.accepted.lock();
-                for (ticket, number) in &group.members {
-                    accepted.publish(*number, &ticket.request);
+                for member in &group.members {
+                    accepted.publish(member.number, &member.request);
                 }
                 drop(accepted);
                 group
                     .members
                     .iter()
-                    .for_each(|(ticket, number)| ticket.decide(Ok(*number)));
+                    .for_each(|member| member.ticket.decide(Ok(member.number)));
             }
             Err(error) => {
                 self.fail(&error);
@@ -378,10 +402,10 @@ impl Pipeline {
         let mut catalog = before.catalog().clone();
         let last = group.members.len().saturating_sub(1);
         let mut newest = before.commit();
-        for (position, (ticket, number)) in group.members.iter().enumerate() {
+        for (position, Member { request, number, .. }) in group.members.iter().enumerate() {
             newest = *number;
-            if ticket.request.writes.changes_catalog() {
-                catalog = self.change_catalog(&catalog, &ticket.request, *number, group.start)?;
+            if request.writes.changes_catalog() {
+                catalog = self.change_catalog(&catalog, request, *number, group.start)?;
             }
             // An index that is flushed in the middle of a group must replay the whole group after a crash.
             let applied = if position == last {
@@ -389,7 +413,7 @@ impl Pipeline {
             } else {
                 group.start
             };
-            let changes: Vec<&IndexChange> = known_changes(&ticket.request, &catalog).collect();
+            let changes: Vec<&IndexChange> = known_changes(request, &catalog).collect();
             self.indexes.apply(*number, applied, &changes)?;
         }
         let mut published = self.published.write();
@@ -549,16 +573,16 @@ fn changes_schema(request: &Request) -> bool {
 }
 
 /// Takes back what was accepted but could not be written. Nothing was accepted after it: the append lock is held.
-fn withdraw(accepted: &mut Accepted, members: &[(Arc<Ticket>, CommitNumber)], last: CommitNumber) {
-    for (ticket, number) in members {
-        accepted.publish(*number, &ticket.request);
+fn withdraw(accepted: &mut Accepted, members: &[Member], last: CommitNumber) {
+    for member in members {
+        accepted.publish(member.number, &member.request);
     }
     accepted.last = last;
     accepted.catalog_version = accepted.catalog_version.min(last);
 }
 
-fn fail_all(members: &[(Arc<Ticket>, CommitNumber)], error: &Error) {
-    for (ticket, _) in members {
+fn fail_all(members: &[Member], error: &Error) {
+    for Member { ticket, .. } in members {
         ticket.decide(Err(again(error)));
     }
 }

@@ -9,30 +9,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::footprint::{Footprint, Touch};
+use super::footprint::Footprint;
 use crate::catalog::IndexId;
 use crate::object::{ClassId, CommitNumber};
-use crate::read_set::ExtentReads;
-
-/// The last commits that changed a class.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct LastChange {
-    /// More than attributes with a merge rule.
-    plain: CommitNumber,
-    /// Anything.
-    any: CommitNumber,
-}
-
-impl LastChange {
-    /// The last commit that changed something these reads depend on.
-    pub fn for_reads(&self, reads: &ExtentReads) -> CommitNumber {
-        if reads.whole.is_empty() {
-            self.plain
-        } else {
-            self.any
-        }
-    }
-}
 
 /// Time and label of a commit, for messages.
 #[derive(Debug, Clone, Default)]
@@ -61,7 +40,7 @@ pub struct Recent {
     footprints: usize,
     bytes: usize,
     limit: usize,
-    classes: FxHashMap<ClassId, LastChange>,
+    classes: FxHashMap<ClassId, CommitNumber>,
     indexes: FxHashMap<IndexId, CommitNumber>,
 }
 
@@ -86,11 +65,7 @@ impl Recent {
     pub fn push(&mut self, number: CommitNumber, mark: Mark, footprint: Arc<Footprint>) {
         self.last = number;
         for run in footprint.runs() {
-            let change = self.classes.entry(run.class()).or_default();
-            change.any = number;
-            if run.touch != Touch::Merge {
-                change.plain = number;
-            }
+            self.classes.insert(run.class(), number);
         }
         for index in footprint.indexes() {
             self.indexes.insert(index, number);
@@ -130,13 +105,8 @@ impl Recent {
             }
             self.last = CommitNumber(self.last.0.saturating_sub(1));
         }
-        for change in self.classes.values_mut() {
-            change.any = change.any.min(last);
-            change.plain = change.plain.min(last);
-        }
-        self.indexes
-            .values_mut()
-            .for_each(|change| *change = (*change).min(last));
+        let changes = self.classes.values_mut().chain(self.indexes.values_mut());
+        changes.for_each(|change| *change = (*change).min(last));
     }
 
     /// Up to `limit` footprints of the commits after `since` up to `through`, oldest first; `None` where the first of
@@ -164,8 +134,8 @@ impl Recent {
         self.kept.get(at).map(|kept| kept.mark.clone())
     }
 
-    /// The last commits that changed a class.
-    pub fn class(&self, class: ClassId) -> LastChange {
+    /// The last commit that changed a class.
+    pub fn class(&self, class: ClassId) -> CommitNumber {
         self.classes.get(&class).copied().unwrap_or_default()
     }
 

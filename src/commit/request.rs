@@ -6,6 +6,7 @@ use crate::catalog::Catalog;
 use crate::index::IndexChange;
 use crate::object::CommitNumber;
 use crate::read_set::ReadSet;
+use crate::view::View;
 use crate::write_set::WriteSet;
 
 /// What is true when a commit returns.
@@ -50,6 +51,8 @@ pub struct IndexEntry {
 pub struct Request {
     /// The commit its snapshot is of.
     pub snapshot: CommitNumber,
+    /// The state its snapshot is of, which keeps what it started from.
+    pub base: Arc<View>,
     /// The catalog it was bound to: the snapshot's, under its own schema changes.
     pub catalog: Arc<Catalog>,
     /// Version of the snapshot's catalog.

@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 
 use super::accepted::Accepted;
 use super::footprint::Change;
+use super::merge::{Merged, merge_bodies, merged_request};
 use super::read_check::{Overtaken, ReadCheck};
 use super::recent::Recent;
 use super::request::{IndexEntry, Request};
@@ -31,21 +32,28 @@ pub struct State<'a> {
 }
 
 impl State<'_> {
-    /// Validates a request. What it read is known to hold through the commit `checked`.
+    /// Validates a request. What it read is known to hold through the commit `checked`. Where objects it updates were
+    /// updated since its snapshot, and that can be brought together, the request to commit in its place is returned.
     ///
     /// # Errors
     /// [`Error::Conflict`] where an object it writes, something it read, or the schema it was bound to, changed since
     /// its snapshot;
     /// [`Error::Constraint`] where it would break a unique index.
-    pub fn validate(&self, request: &Request, checked: CommitNumber) -> Result<()> {
+    pub fn validate(&self, request: &Request, checked: CommitNumber) -> Result<Option<Request>> {
+        let mut merged = None;
         if self.accepted.last > request.snapshot {
             self.check_catalog(request)?;
             self.check_names(request)?;
             self.check_new_indexes(request)?;
-            self.check_heads(request)?;
-            self.check_reads(request, checked)?;
+            let overtaken = self.check_heads(request)?;
+            let is_overtaken = |oid: Oid| overtaken.iter().any(|merged| merged.oid == oid);
+            self.check_reads(request, checked, &is_overtaken)?;
+            if !overtaken.is_empty() {
+                merged = Some(merged_request(request, &overtaken, self.view.secret())?);
+            }
         }
-        self.check_claims(request)
+        self.check_claims(merged.as_ref().unwrap_or(request))?;
+        Ok(merged)
     }
 
     /// Whoever bound an older schema reruns. Names are no schema.
@@ -91,33 +99,73 @@ impl State<'_> {
         Ok(())
     }
 
-    fn check_heads(&self, request: &Request) -> Result<()> {
+    /// Compares the heads of what is updated or deleted with the snapshot; the updates that can be made over newer heads
+    /// are returned.
+    fn check_heads(&self, request: &Request) -> Result<Vec<Merged>> {
         let mut faster: Option<CommitNumber> = None;
-        let mut objects = Vec::new();
+        let (mut objects, mut overtaken) = (Vec::new(), Vec::new());
         for (oid, write) in request.writes.iter() {
             if matches!(write, Write::Create(_)) {
                 continue;
             }
-            if let Some(commit) = self.newer_head(oid, request.snapshot)? {
-                faster = faster.max(Some(commit));
-                objects.push(oid);
+            let Some(commit) = self.newer_head(oid, request.snapshot)? else {
+                continue;
+            };
+            match self.merge(request, oid, write)? {
+                Some(merged) => overtaken.push(merged),
+                None => {
+                    faster = faster.max(Some(commit));
+                    objects.push(oid);
+                }
             }
         }
         match faster {
             Some(commit) => Err(self.conflict_over(request, &objects, commit).into()),
-            None => Ok(()),
+            None => Ok(overtaken),
         }
     }
 
+    /// The commit that changed an object since the snapshot. An object that has no head any more was deleted, and its
+    /// tombstone forgotten: that is a change too, of which nothing but the class is known.
     fn newer_head(&self, oid: Oid, snapshot: CommitNumber) -> Result<Option<CommitNumber>> {
         let head = match self.accepted.head(oid) {
-            Some(commit) => Some(commit),
-            None => self.heap.head(oid)?.map(|head| head.commit),
+            Some(commit) => commit,
+            None => match self.heap.head(oid)? {
+                Some(head) => head.commit,
+                None => return Ok(Some(self.recent.read().class(oid.class()).max(snapshot))),
+            },
         };
-        Ok(head.filter(|commit| *commit > snapshot))
+        Ok((head > snapshot).then_some(head))
     }
 
-    fn check_reads(&self, request: &Request, checked: CommitNumber) -> Result<()> {
+    /// An update made over the head of its object, if that can be.
+    fn merge(&self, request: &Request, oid: Oid, write: Write<'_>) -> Result<Option<Merged>> {
+        let changes_schema = request.catalog.version > request.catalog_version;
+        let Write::Update(own) = write else {
+            return Ok(None);
+        };
+        if changes_schema || oid.class().is_system() {
+            return Ok(None);
+        }
+        let head = match self.accepted.write(oid) {
+            Some(write) => write.body().map(<[u8]>::to_vec),
+            None => self.view.object(oid)?.map(|record| record.body.to_vec()),
+        };
+        let (Some(head), Some(base)) = (head, request.base.object(oid)?) else {
+            return Ok(None);
+        };
+        let class = request.catalog.class_by_id(oid.class())?;
+        let assigned = request.writes.assigned(oid);
+        let body = merge_bodies(class, &base.body, own, assigned, &head)?;
+        Ok(body.map(|body| Merged { oid, head, body }))
+    }
+
+    fn check_reads(
+        &self,
+        request: &Request,
+        checked: CommitNumber,
+        is_overtaken: &dyn Fn(Oid) -> bool,
+    ) -> Result<()> {
         let Some(reads) = &request.reads else {
             return Ok(());
         };
@@ -125,11 +173,15 @@ impl State<'_> {
             heap: self.heap,
             recent: self.recent,
             accepted: Some(self.accepted),
+            base: &request.base,
+            view: self.view,
             since: checked,
             through: self.accepted.last,
         };
-        let compared_as_written =
-            |oid: Oid| matches!(request.writes.get(oid), Some(Write::Update(_) | Write::Delete));
+        let compared_as_written = |oid: Oid| {
+            let written = matches!(request.writes.get(oid), Some(Write::Update(_) | Write::Delete));
+            written && !is_overtaken(oid)
+        };
         match check.run(reads, &compared_as_written)? {
             Some(overtaken) => Err(self.overtaken(request, &overtaken)),
             None => Ok(()),

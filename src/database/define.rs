@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use super::class_list::ClassList;
 use super::compare::define;
 use super::handle::Database;
-use crate::catalog::{Alteration, IndexDefinition, OnDelete};
+use crate::catalog::{Alteration, IndexDefinition, MergeRule, OnDelete};
 use crate::error::Result;
 use crate::object::{Shape, class_name, probe};
 use crate::read::Reader;
@@ -127,6 +127,48 @@ impl Definition {
                 false => tx
                     .alter_class(self.shape.name, &Alteration::Dependent(true))
                     .map(drop),
+            }
+        })?;
+        Ok(self)
+    }
+
+    /// Lets increments of an attribute add up that are made at the same time ([`MergeRule::Counter`]).
+    ///
+    /// ```
+    /// # use olivine::Database;
+    /// # use serde::{Deserialize, Serialize};
+    /// #[derive(Serialize, Deserialize)]
+    /// struct Page { url: String, hits: i64 }
+    ///
+    /// let db = Database::in_memory()?;
+    /// db.define::<Page>()?.counter("hits")?;
+    /// # Ok::<(), olivine::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Schema`](crate::Error::Schema) where the attribute is no `int` or `decimal`, or is unique.
+    pub fn counter(self, attribute: &str) -> Result<Self> {
+        self.merge(attribute, MergeRule::Counter)
+    }
+
+    /// Lets members that are added to a set at the same time come together ([`MergeRule::Union`]).
+    ///
+    /// # Errors
+    /// [`Error::Schema`](crate::Error::Schema) where the attribute is no set, or is unique.
+    pub fn union(self, attribute: &str) -> Result<Self> {
+        self.merge(attribute, MergeRule::Union)
+    }
+
+    fn merge(self, attribute: &str, rule: MergeRule) -> Result<Self> {
+        let change = Alteration::Merge {
+            attribute: attribute.into(),
+            rule: Some(rule),
+        };
+        self.database.transact(|tx| {
+            let class = tx.overlay().catalog().user_class(self.shape.name)?.clone();
+            match class.attribute(attribute).and_then(|attribute| attribute.merge) == Some(rule) {
+                true => Ok(()),
+                false => tx.alter_class(self.shape.name, &change).map(drop),
             }
         })?;
         Ok(self)

@@ -16,7 +16,7 @@ use crate::catalog::Class;
 use crate::commit::{Durability, Request};
 use crate::error::Result;
 use crate::object::codec::converted;
-use crate::object::{ClassId, Record};
+use crate::object::{ClassId, Record, SlotSet};
 use crate::read::Reader;
 use crate::view::View;
 use crate::write_set::WriteSet;
@@ -98,7 +98,7 @@ impl Parts {
 
     fn write_anew(
         &self,
-        view: &View,
+        view: &Arc<View>,
         class: &Class,
         records: &[Record<'_>],
         pass: &mut Pass,
@@ -106,7 +106,7 @@ impl Parts {
         let mut writes = WriteSet::default();
         for record in records {
             if let Some(body) = converted(&class.layout, &record.body)? {
-                writes.update(record.oid, &body);
+                writes.update(record.oid, &body, SlotSet::ALL);
             }
         }
         let count = writes.len() as u64;
@@ -115,6 +115,7 @@ impl Parts {
         }
         let request = Request {
             snapshot: view.commit(),
+            base: view.clone(),
             catalog: view.catalog().clone(),
             catalog_version: view.catalog().version,
             writes: Arc::new(writes),

@@ -9,7 +9,7 @@ use crate::error::Result;
 use crate::heap::{Heap, LogPosition};
 use crate::index::{IndexChange, IndexKey, IndexStore, decode_changes};
 use crate::object::codec::read_slot;
-use crate::object::{ClassId, Oid, Record};
+use crate::object::{ClassId, Oid, Record, SlotSet};
 use crate::read::{ExtentPosition, Reader};
 use crate::view::{View, has_values, is_hashed};
 use crate::write_set::WriteSet;
@@ -74,17 +74,18 @@ impl Parts {
 }
 
 /// Commits changes of the catalog for the owner of a pause.
-pub(super) fn commit_changes(pause: &Pause<'_>, view: &View, changes: Vec<SchemaChange>) -> Result<()> {
+pub(super) fn commit_changes(pause: &Pause<'_>, view: &Arc<View>, changes: Vec<SchemaChange>) -> Result<()> {
     let mut writes = WriteSet::default();
     for change in changes {
         match change {
             SchemaChange::Create(oid, body) => writes.create(oid, &body),
-            SchemaChange::Update(oid, body) => writes.update(oid, &body),
+            SchemaChange::Update(oid, body) => writes.update(oid, &body, SlotSet::ALL),
             SchemaChange::Delete(oid) => writes.delete(oid),
         }
     }
     let request = Request {
         snapshot: view.commit(),
+        base: view.clone(),
         catalog: view.catalog().clone(),
         catalog_version: view.catalog().version,
         writes: Arc::new(writes),

@@ -276,7 +276,7 @@ fn unbuilt(indexes: &FxHashMap<IndexId, (Arc<Index>, usize)>) -> Result<Vec<(Oid
 
 fn mark_ready(
     pause: &Pause<'_>,
-    view: &View,
+    view: &Arc<View>,
     indexes: &FxHashMap<IndexId, (Arc<Index>, usize)>,
 ) -> Result<()> {
     if indexes.is_empty() {

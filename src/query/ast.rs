@@ -32,8 +32,8 @@ pub use query::{
 pub use statement::{
     AlterClass, Assignment, AssignmentOperator, AttributeDefinition, Begin, ClassChange, ClassDefinition,
     ConflictAction, CreateClass, CreateIndex, Define, Delete, Durability, IndexComponent, IndexKind, Insert,
-    InsertSource, Isolation, MethodDefinition, OnConflict, OnDelete, ParameterDefinition, Show, Statement,
-    StatementKind, Update,
+    InsertSource, Isolation, MergeRule, MethodDefinition, OnConflict, OnDelete, ParameterDefinition, Show,
+    Statement, StatementKind, Update,
 };
 
 /// How deep brackets, subqueries, `not`, unary minus and types may nest.

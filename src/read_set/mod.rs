@@ -6,4 +6,4 @@ mod serial_ranges;
 mod set;
 
 pub use oid_set::OidSet;
-pub use set::{Depth, ExtentReads, ReadSet};
+pub use set::{Depth, ReadSet};

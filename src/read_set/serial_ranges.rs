@@ -44,11 +44,6 @@ impl SerialRanges {
         self.0.get(at).is_some_and(|range| range.0 < end)
     }
 
-    /// Whether there are no ranges.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
     /// The number of ranges.
     pub fn len(&self) -> usize {
         self.0.len()

@@ -1,9 +1,9 @@
 //! `alter class`, but for `add attribute`.
 
 use super::answer::Outcome;
-use super::define::{at, done, unsupported_at};
+use super::define::{at, done, merge_rule, unsupported_at};
 use super::definition::check_method_of;
-use crate::catalog::Alteration;
+use crate::catalog::{Alteration, MergeRule};
 use crate::error::{Result, Span};
 use crate::query::ast::{ClassChange, Name};
 use crate::read::Reader;
@@ -71,17 +71,8 @@ fn alteration(class: &Name, change: &ClassChange) -> Option<(Alteration, Span, S
                 attribute.text, class.text, r#type.r#type
             ),
         ),
-        ClassChange::Move { attribute, to } => (
-            Alteration::Move {
-                attribute: attribute.text.clone(),
-                to: to.text.clone(),
-            },
-            attribute.span,
-            format!(
-                "attribute {} of {} moved to {}",
-                attribute.text, class.text, to.text
-            ),
-        ),
+        ClassChange::Merge { attribute, rule } => merge(class, attribute, *rule),
+        ClassChange::Move { attribute, to } => moved(class, attribute, to),
         ClassChange::RenameClass(to) => (
             Alteration::RenameClass(to.text.clone()),
             to.span,
@@ -105,4 +96,29 @@ fn lifetime_sentence(class: &Name, dependent: bool) -> String {
         true => format!("class {} is dependent", class.text),
         false => format!("class {} is not dependent any more", class.text),
     }
+}
+
+fn moved(class: &Name, attribute: &Name, to: &Name) -> (Alteration, Span, String) {
+    let (class, to) = (&class.text, to.text.clone());
+    let sentence = format!("attribute {} of {class} moved to {to}", attribute.text);
+    let alteration = Alteration::Move {
+        attribute: attribute.text.clone(),
+        to,
+    };
+    (alteration, attribute.span, sentence)
+}
+
+fn merge(
+    class: &Name,
+    attribute: &Name,
+    rule: Option<crate::query::ast::MergeRule>,
+) -> (Alteration, Span, String) {
+    let rule = rule.map(merge_rule);
+    let word = rule.map_or("none", MergeRule::word);
+    let sentence = format!("attribute {} of {} merges by {word}", attribute.text, class.text);
+    let alteration = Alteration::Merge {
+        attribute: attribute.text.clone(),
+        rule,
+    };
+    (alteration, attribute.span, sentence)
 }

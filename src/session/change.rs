@@ -7,10 +7,11 @@ use super::answer::{Answer, Outcome};
 use super::runner::Session;
 use crate::error::{Error, Result};
 use crate::object::codec::encode_body;
-use crate::object::{Oid, Value};
+use crate::object::{Oid, SlotSet, Value};
 use crate::query::ast::{Statement, StatementKind};
 use crate::query::plan::{Change, Delete, Insert, Returning, Statement as Bound, Update};
 use crate::query::{Engine, Parameters, Run};
+use crate::read::Reader;
 use crate::transaction::Transaction;
 
 impl Session {
@@ -138,7 +139,7 @@ impl Changing<'_> {
     }
 
     fn update(&self, update: &Update, transaction: &mut Transaction) -> Result<Changed> {
-        let reader = transaction.reader();
+        let reader = transaction.reader_of(update.reads(transaction.overlay().catalog()));
         let rows =
             self.engine
                 .update_rows(self.statement, update, reader.clone(), self.parameters, &self.run)?;
@@ -150,12 +151,13 @@ impl Changing<'_> {
                     changes.push((slot, value));
                 }
             }
-            bodies.push((oid, transaction.changed_body(oid, &changes)?));
+            let assigned: SlotSet = changes.iter().map(|(slot, _)| *slot).collect();
+            bodies.push((oid, transaction.changed_body(oid, &changes)?, assigned));
         }
         drop(reader);
-        let oids: Vec<Oid> = bodies.iter().map(|(oid, _)| *oid).collect();
-        for (oid, body) in bodies {
-            transaction.update_body(oid, body)?;
+        let oids: Vec<Oid> = bodies.iter().map(|(oid, ..)| *oid).collect();
+        for (oid, body, assigned) in bodies {
+            transaction.update_body(oid, body, assigned)?;
         }
         let returning = self.returning(update.returning.as_ref(), &oids, transaction)?;
         Ok(Changed::new("updated", oids, returning))

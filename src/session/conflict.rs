@@ -8,7 +8,7 @@ use super::change::Changing;
 use crate::catalog::Class;
 use crate::error::{Error, QueryError, QueryErrorCode, Result, Span};
 use crate::object::codec::encode_body;
-use crate::object::{Oid, Value};
+use crate::object::{Oid, SlotSet, Value};
 use crate::query::plan::{ConflictUpdate, Insert, OnConflict};
 use crate::read::{Direction, IndexRange, Reader};
 use crate::transaction::Transaction;
@@ -49,8 +49,9 @@ impl Changing<'_> {
                 (Some(_), None) => {}
                 (Some(oid), Some(update)) => {
                     let excluded = excluded(class, insert, &values);
-                    let body = self.changed((oid, excluded), class, update, &before, transaction)?;
-                    changes.push(Change::Update(oid, body));
+                    let (body, assigned) =
+                        self.changed((oid, excluded), class, update, &before, transaction)?;
+                    changes.push(Change::Update(oid, body, assigned));
                 }
             }
         }
@@ -58,8 +59,8 @@ impl Changing<'_> {
         for change in changes {
             oids.push(match change {
                 Change::Insert(body) => transaction.insert_body(class, body)?,
-                Change::Update(oid, body) => {
-                    transaction.update_body(oid, body)?;
+                Change::Update(oid, body, assigned) => {
+                    transaction.update_body(oid, body, assigned)?;
                     oid
                 }
             });
@@ -67,7 +68,7 @@ impl Changing<'_> {
         Ok(())
     }
 
-    /// The new body of an object that is there.
+    /// The new body of an object that is there, and the slots that are given values.
     fn changed(
         &self,
         (oid, excluded): (Oid, Value),
@@ -75,7 +76,7 @@ impl Changing<'_> {
         update: &ConflictUpdate,
         reader: &Arc<dyn Reader>,
         transaction: &Transaction,
-    ) -> Result<Vec<u8>> {
+    ) -> Result<(Vec<u8>, SlotSet)> {
         if class.family.binary_search(&oid.class()).is_err() {
             let message = format!(
                 "{} has the values of the unique index, and is no {}: it cannot be updated in its place",
@@ -98,14 +99,15 @@ impl Changing<'_> {
             .zip(values)
             .filter_map(|(assignment, value)| Some((assignment.slots.slot(oid.class())?, value)))
             .collect();
-        transaction.changed_body(oid, &changes)
+        let assigned = changes.iter().map(|(slot, _)| *slot).collect();
+        Ok((transaction.changed_body(oid, &changes)?, assigned))
     }
 }
 
 /// What becomes of one row.
 enum Change {
     Insert(Vec<u8>),
-    Update(Oid, Vec<u8>),
+    Update(Oid, Vec<u8>, SlotSet),
 }
 
 /// The object that has these values of the unique index.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::answer::Outcome;
 use super::definition::{check_methods, methods};
 use super::runner::{Session, unsupported};
-use crate::catalog::{AttributeDefinition, Catalog, ClassDefinition, IndexDefinition, OnDelete};
+use crate::catalog::{AttributeDefinition, Catalog, ClassDefinition, IndexDefinition, MergeRule, OnDelete};
 use crate::error::{Error, QueryError, QueryErrorCode, Result, Span};
 use crate::object::Value;
 use crate::query::ast::{
@@ -91,9 +91,10 @@ impl Defining<'_> {
         attribute: &ast::AttributeDefinition,
         tx: &Transaction,
     ) -> Result<AttributeDefinition> {
+        let merge = attribute.merge.map(merge_rule);
         let default = match &attribute.default {
             Some(expression) => self.value(expression, tx)?,
-            None => Value::Nil,
+            None => merge.map_or(Value::Nil, MergeRule::beginning),
         };
         Ok(AttributeDefinition {
             name: attribute.name.text.clone(),
@@ -107,6 +108,7 @@ impl Defining<'_> {
                 Some(ast::OnDelete::Clear) => OnDelete::Clear,
                 Some(ast::OnDelete::Cascade) => OnDelete::Cascade,
             },
+            merge,
         })
     }
 
@@ -188,6 +190,13 @@ impl Defining<'_> {
         tx.set_name(&name.text, value)
             .map_err(|error| at(error, name.span))?;
         Ok(done(format!("{} named", name.text)))
+    }
+}
+
+pub(super) fn merge_rule(rule: ast::MergeRule) -> MergeRule {
+    match rule {
+        ast::MergeRule::Counter => MergeRule::Counter,
+        ast::MergeRule::Union => MergeRule::Union,
     }
 }
 

@@ -145,9 +145,13 @@ fn describe(catalog: &Catalog, name: &Name) -> Result<Answer> {
         } else {
             text(attribute.default.to_string())
         };
+        let described = match attribute.merge {
+            Some(rule) => format!("{} {}", attribute.r#type, rule.word()),
+            None => attribute.r#type.to_string(),
+        };
         vec![
             text(attribute.name.clone()),
-            text(attribute.r#type.to_string()),
+            text(described),
             Value::Bool(attribute.not_null),
             default,
             declared_in,

@@ -12,7 +12,7 @@ use super::handle::Transaction;
 use crate::catalog::{Alteration, Attribute, Class, Direction, Index, IndexDefinition, Method};
 use crate::error::{Error, Result};
 use crate::object::codec::{converted, read_slot, rewrite};
-use crate::object::{ClassId, Oid, Record, Type, Value, convert};
+use crate::object::{ClassId, Oid, Record, SlotSet, Type, Value, convert};
 use crate::read::{ExtentPosition, Reader, has_objects};
 
 /// What a change of a class does to its objects, or would do.
@@ -177,6 +177,7 @@ impl Transaction {
             Alteration::Rename { from, to } => catalog.rename_attribute(class, from, to)?,
             Alteration::Dependent(dependent) => catalog.set_dependent(class, *dependent)?,
             Alteration::Relax(attribute) => catalog.relax_attribute(class, attribute)?,
+            Alteration::Merge { attribute, rule } => catalog.set_merge_rule(class, attribute, *rule)?,
             Alteration::RenameClass(to) => catalog.rename_class(class, to)?,
             Alteration::Move { attribute, to } => {
                 let to = catalog.user_class(to)?;
@@ -248,7 +249,7 @@ impl Transaction {
                 Some(record) => rewrite(&class.layout, &record.body, &[(slot, value)])?,
                 None => continue,
             };
-            self.update_body(oid, body)?;
+            self.update_body(oid, body, SlotSet::ALL)?;
         }
         Ok(())
     }

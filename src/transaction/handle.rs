@@ -18,7 +18,9 @@ use crate::error::{Error, Result};
 use crate::index::{IndexChange, encode_changes};
 use crate::instance::{Held, Instance, Opened, ReaderKind};
 use crate::object::codec::{check_not_null, encode_body, rewrite};
-use crate::object::{BodyWriter, ClassId, CommitNumber, Object, Oid, Ref, Value, coerce, serialized_name};
+use crate::object::{
+    BodyWriter, ClassId, CommitNumber, Object, Oid, Ref, SlotSet, Value, coerce, serialized_name,
+};
 use crate::query::{Parameters, Rows};
 use crate::read::Reader;
 use crate::read_set::Depth;
@@ -197,7 +199,7 @@ impl Transaction {
         drop(before);
         if derives {
             let body = body.to_vec();
-            return self.write(oid, body);
+            return self.write(oid, body, SlotSet::ALL);
         }
         Arc::make_mut(&mut self.overlay).write(oid, Some(body), false)?;
         match related {
@@ -262,7 +264,7 @@ impl Transaction {
         let attributes: Vec<(&str, Value)> = attributes.into_iter().collect();
         let changes = self.assignments(&class, attributes.iter().map(|(name, value)| (*name, value)))?;
         let body = self.changed_body(oid, &changes)?;
-        self.write(oid, body)
+        self.write(oid, body, changes.iter().map(|(slot, _)| *slot).collect())
     }
 
     /// Makes all writes durable and visible, or none.
@@ -303,7 +305,8 @@ impl Transaction {
 
     fn request(&self, overlay: Arc<Overlay>) -> Request {
         let (snapshot, catalog) = (overlay.commit(), overlay.catalog().clone());
-        let catalog_version = overlay.view().catalog().version;
+        let base = overlay.view().clone();
+        let catalog_version = base.catalog().version;
         // Rows may still read it; then they keep it, and this takes a copy.
         let (writes, entries) = Arc::unwrap_or_clone(overlay).into_changes();
         let entries = sorted_entries(&catalog, entries);
@@ -318,6 +321,7 @@ impl Transaction {
         });
         Request {
             snapshot,
+            base,
             catalog,
             catalog_version,
             writes: Arc::new(writes),
@@ -425,9 +429,9 @@ impl Transaction {
         rewrite(&class.layout, &before.body, &changes)
     }
 
-    /// Gives an object a new encoded body.
-    pub(crate) fn update_body(&mut self, oid: Oid, body: Vec<u8>) -> Result<()> {
-        self.write(oid, body)
+    /// Gives an object a new encoded body, in which these slots were given values.
+    pub(crate) fn update_body(&mut self, oid: Oid, body: Vec<u8>, assigned: SlotSet) -> Result<()> {
+        self.write(oid, body, assigned)
     }
 
     fn create(&mut self, class: &Class, body: Vec<u8>) -> Result<Oid> {
@@ -464,7 +468,7 @@ impl Transaction {
         self.reserved.contains(oid.to_bits())
     }
 
-    fn write(&mut self, oid: Oid, body: Vec<u8>) -> Result<()> {
+    fn write(&mut self, oid: Oid, body: Vec<u8>, assigned: SlotSet) -> Result<()> {
         self.check_user_class(oid.class())?;
         let class = self.overlay.catalog().class_by_id(oid.class())?.clone();
         let before = match class.relates {
@@ -473,10 +477,10 @@ impl Transaction {
         };
         if class.derives {
             let (body, memberships) = Self::take_members(&class, body)?;
-            Arc::make_mut(&mut self.overlay).write(oid, Some(&body), false)?;
+            Arc::make_mut(&mut self.overlay).update(oid, &body, assigned)?;
             self.set_members(oid, memberships, false)?;
         } else {
-            Arc::make_mut(&mut self.overlay).write(oid, Some(&body), false)?;
+            Arc::make_mut(&mut self.overlay).update(oid, &body, assigned)?;
         }
         match before {
             Some(before) => self.relate(oid, Some(&before)),
@@ -486,10 +490,15 @@ impl Transaction {
 
     /// The state the transaction sees, fixed at this moment; what is read of it counts as read.
     pub(crate) fn reader(&self) -> Arc<dyn Reader> {
+        self.reader_of(FxHashMap::default())
+    }
+
+    /// As [`Transaction::reader`], for somebody to whom nothing but these slots of objects of these classes matters.
+    pub(crate) fn reader_of(&self, parts: FxHashMap<ClassId, SlotSet>) -> Arc<dyn Reader> {
         let (opened, overlay) = (self.opened.clone(), self.overlay.clone());
         match &self.reads {
             Some(reads) => {
-                let reading = Reading::new(overlay, reads.clone(), Depth::Whole);
+                let reading = Reading::new(overlay, reads.clone(), parts);
                 Arc::new(Held::new(opened, Arc::new(reading)))
             }
             None => Arc::new(Held::new(opened, overlay)),

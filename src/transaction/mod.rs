@@ -1,5 +1,6 @@
 //! Transactions: one snapshot, and the writes made on top of it.
 
+mod addition;
 mod alter;
 mod derived;
 mod handle;

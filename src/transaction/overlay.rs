@@ -18,7 +18,7 @@ use crate::catalog::{Catalog, Class, Index, IndexId, index_differences};
 use crate::error::{Error, Result};
 use crate::index::{IndexKey, RangeCursor};
 use crate::object::codec::converted;
-use crate::object::{ClassId, CommitNumber, Oid, Record};
+use crate::object::{ClassId, CommitNumber, Oid, Record, SlotSet};
 use crate::read::{Direction, ExtentPosition, IndexRange, IndexSize, Postings, Reader, count_postings};
 use crate::view::{EncodedRange, View, encode_range, fresh, freshen, has_values, is_hashed, ready_index};
 use crate::write_set::{Write, WriteSet};
@@ -82,15 +82,24 @@ impl Overlay {
         (self.writes, self.entries)
     }
 
-    /// Writes an object: `None` deletes it. The object's class must exist.
+    /// Writes an object, all its attributes: `None` deletes it. The object's class must exist.
     pub fn write(&mut self, oid: Oid, body: Option<&[u8]>, is_new: bool) -> Result<()> {
+        self.write_slots(oid, body, is_new, SlotSet::ALL)
+    }
+
+    /// Gives an object a new body, in which these slots were given values.
+    pub fn update(&mut self, oid: Oid, body: &[u8], assigned: SlotSet) -> Result<()> {
+        self.write_slots(oid, Some(body), false, assigned)
+    }
+
+    fn write_slots(&mut self, oid: Oid, body: Option<&[u8]>, is_new: bool, assigned: SlotSet) -> Result<()> {
         self.change_entries(oid, body, is_new)?;
         if self.undo.is_on() {
             self.undo.push(Undo::Write(oid, self.writes.keep(oid)));
         }
         match body {
             Some(body) if is_new => self.writes.create(oid, body),
-            Some(body) => self.writes.update(oid, body),
+            Some(body) => self.writes.update(oid, body, assigned),
             None => self.writes.delete(oid),
         }
         Ok(())

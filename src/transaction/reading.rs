@@ -6,11 +6,12 @@
 use std::sync::Arc;
 
 use parking_lot::Mutex;
+use rustc_hash::FxHashMap;
 
 use super::overlay::Overlay;
 use crate::catalog::{Catalog, IndexId};
 use crate::error::Result;
-use crate::object::{ClassId, CommitNumber, Oid, Record};
+use crate::object::{ClassId, CommitNumber, Oid, Record, SlotSet};
 use crate::read::{Direction, ExtentPosition, IndexRange, IndexSize, Postings, Reader};
 use crate::read_set::{Depth, ReadSet};
 use crate::view::{EncodedRange, encode_range, ready_index};
@@ -23,17 +24,27 @@ pub type SharedReadSet = Arc<Mutex<ReadSet>>;
 pub struct Reading {
     overlay: Arc<Overlay>,
     reads: SharedReadSet,
-    depth: Depth,
+    /// What is read of objects of these classes; others are read wholly.
+    parts: FxHashMap<ClassId, SlotSet>,
 }
 
 impl Reading {
-    /// Notes what is read of `overlay` in `reads`.
-    pub fn new(overlay: Arc<Overlay>, reads: SharedReadSet, depth: Depth) -> Reading {
+    /// Notes what is read of `overlay` in `reads`. Of objects of the classes in `parts`, nothing but these slots matters.
+    pub fn new(overlay: Arc<Overlay>, reads: SharedReadSet, parts: FxHashMap<ClassId, SlotSet>) -> Reading {
         Reading {
             overlay,
             reads,
-            depth,
+            parts,
         }
+    }
+
+    #[inline]
+    fn depth(&self, class: ClassId) -> Depth {
+        if self.parts.is_empty() {
+            return Depth::Whole;
+        }
+        let slots = self.parts.get(&class);
+        slots.map_or(Depth::Whole, |slots| Depth::Slots(*slots))
     }
 }
 
@@ -59,7 +70,7 @@ impl Reader for Reading {
     }
 
     fn object(&self, oid: Oid) -> Result<Option<Record<'_>>> {
-        note_object(&self.overlay, &self.reads, oid, self.depth);
+        note_object(&self.overlay, &self.reads, oid, self.depth(oid.class()));
         self.overlay.object(oid)
     }
 
@@ -70,7 +81,7 @@ impl Reader for Reading {
             .iter()
             .filter(|oid| !(writes && is_own(&self.overlay, **oid)))
         {
-            reads.object(*oid, self.depth);
+            reads.object(*oid, self.depth(oid.class()));
         }
         drop(reads);
         self.overlay.gather(oids, records)
@@ -88,7 +99,7 @@ impl Reader for Reading {
         let at_end = records.len() == before;
         // Serials begin with 1: what was read from 0 on is everything up to where the scan stands.
         let end = if at_end { u64::MAX } else { position.next_serial };
-        self.reads.lock().extent(class, start, end, self.depth);
+        self.reads.lock().extent(class, start, end, self.depth(class));
         outcome
     }
 

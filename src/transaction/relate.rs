@@ -21,7 +21,7 @@ use super::handle::Transaction;
 use crate::catalog::{Attribute, Class, DeleteRule, OnDelete};
 use crate::error::{Constraint, ConstraintKind, Error, Result};
 use crate::object::codec::{read_slot, rewrite};
-use crate::object::{Oid, Type, Value};
+use crate::object::{Oid, SlotSet, Type, Value};
 use crate::read::{Reader, each_holder};
 
 /// The objects a value refers to, itself or by its members.
@@ -175,7 +175,7 @@ impl Transaction {
             Some(record) => rewrite(&class.layout, &record.body, &[(attribute.slot, value)])?,
             None => return Ok(()),
         };
-        self.overlay_mut().write(oid, Some(&body), false)
+        self.overlay_mut().update(oid, &body, SlotSet::of(attribute.slot))
     }
 
     /// Deletes an object of a class that has relationships, or that others refer to under a rule.

@@ -640,6 +640,7 @@ impl Random {
                 default: r.maybe(|r| r.expression(2)),
                 unique: r.flip(),
                 inverse: r.maybe(Self::name),
+                merge: r.maybe(|r| *r.pick(&[MergeRule::Counter, MergeRule::Union])),
                 on_delete: r.maybe(|r| *r.pick(&[OnDelete::Leave, OnDelete::Cascade])),
             }),
             methods: self.any(|r| MethodDefinition {

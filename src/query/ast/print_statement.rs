@@ -152,6 +152,8 @@ impl Printer {
         self.name(&attribute.name);
         self.push(": ");
         self.r#type(&attribute.r#type.r#type);
+        // After a default, `union` would be an operator.
+        self.merge_rule(attribute.merge);
         self.push(if attribute.not_null { " not null" } else { "" });
         if let Some(default) = &attribute.default {
             self.push(" default ");
@@ -168,6 +170,14 @@ impl Printer {
             Some(OnDelete::Restrict) => " on delete restrict",
             Some(OnDelete::Clear) => " on delete clear",
             Some(OnDelete::Cascade) => " on delete cascade",
+        });
+    }
+
+    fn merge_rule(&mut self, rule: Option<MergeRule>) {
+        self.push(match rule {
+            None => "",
+            Some(MergeRule::Counter) => " counter",
+            Some(MergeRule::Union) => " union",
         });
     }
 
@@ -202,6 +212,12 @@ impl Printer {
             ClassChange::Rename { from, to } => {
                 self.word_and_name(" rename attribute ", from);
                 self.word_and_name(" to ", to);
+            }
+            ClassChange::Merge { attribute, rule } => {
+                self.word_and_name(" merge attribute ", attribute);
+                self.push(" by");
+                self.merge_rule(*rule);
+                self.push(if rule.is_none() { " none" } else { "" });
             }
             ClassChange::Retype {
                 attribute,

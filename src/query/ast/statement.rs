@@ -148,7 +148,7 @@ pub struct ClassDefinition {
     pub methods: Vec<MethodDefinition>,
 }
 
-/// `a: type not null default e unique inverse b on delete clear`
+/// `a: type counter not null default e unique inverse b on delete clear`
 #[derive(Debug, Clone, PartialEq)]
 pub struct AttributeDefinition {
     /// The name.
@@ -165,6 +165,17 @@ pub struct AttributeDefinition {
     pub inverse: Option<Name>,
     /// What becomes of the object when the one it refers to is deleted.
     pub on_delete: Option<OnDelete>,
+    /// How changes that were made at the same time come together.
+    pub merge: Option<MergeRule>,
+}
+
+/// How changes of an attribute that were made at the same time come together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MergeRule {
+    /// `counter`: increments add up.
+    Counter,
+    /// `union`: members that are added come together.
+    Union,
 }
 
 /// What becomes of the holder of a reference whose object is deleted.
@@ -237,6 +248,13 @@ pub enum ClassChange {
         r#type: TypeName,
         /// The new value, over the object's attributes.
         using: Option<Box<Expr>>,
+    },
+    /// `merge attribute a by counter`
+    Merge {
+        /// The attribute.
+        attribute: Name,
+        /// The rule; `None`: changes conflict.
+        rule: Option<MergeRule>,
     },
     /// `move attribute a to D`
     Move {

@@ -120,6 +120,7 @@ fn add_class(
         inverse: None,
         on_delete: OnDelete::Leave,
         index_backed: false,
+        merge: None,
     };
     let attributes: Vec<Attribute> = attributes.iter().enumerate().map(attribute).collect();
     let slots = attributes.iter().map(|attribute| Slot {

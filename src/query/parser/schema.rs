@@ -12,7 +12,8 @@ use super::types::type_name;
 use crate::error::{QueryError, QueryErrorCode};
 use crate::query::ast::{
     AlterClass, AttributeDefinition, ClassChange, ClassDefinition, CreateClass, CreateIndex, Define, Expr,
-    IndexComponent, IndexKind, MethodDefinition, Name, OnDelete, ParameterDefinition, StatementKind,
+    IndexComponent, IndexKind, MergeRule, MethodDefinition, Name, OnDelete, ParameterDefinition,
+    StatementKind,
 };
 use crate::query::token::TokenKind;
 
@@ -119,8 +120,8 @@ fn class_member<'a>(input: Input<'a>, class: &mut ClassDefinition) -> Parsed<'a,
 }
 
 /// ```ebnf
-/// attribute = name ":" type_name { "not" ( "null" | "nil" ) | "default" expression | "unique" | "inverse" attribute_name
-///                                | on_delete } ;
+/// attribute = name ":" type_name { merge_rule | "not" ( "null" | "nil" ) | "default" expression | "unique"
+///                                | "inverse" attribute_name | on_delete } ;
 /// ```
 /// Each option at most once.
 pub(super) fn attribute(input: Input<'_>) -> Parsed<'_, AttributeDefinition> {
@@ -135,8 +136,9 @@ pub(super) fn attribute(input: Input<'_>) -> Parsed<'_, AttributeDefinition> {
         unique: false,
         inverse: None,
         on_delete: None,
+        merge: None,
     };
-    while input.is_one_of(&["not", "default", "unique", "inverse", "on"]) {
+    while input.is_one_of(&["counter", "union", "not", "default", "unique", "inverse", "on"]) {
         let (rest, repeated) = attribute_option(input, &mut attribute)?;
         if repeated {
             let message = format!("`{}` is given twice for one attribute", input.text());
@@ -149,7 +151,7 @@ pub(super) fn attribute(input: Input<'_>) -> Parsed<'_, AttributeDefinition> {
 }
 
 const ATTRIBUTE: &str =
-    "an attribute is written `a: type not null default e unique inverse b on delete clear`";
+    "an attribute is written `a: type counter not null default e unique inverse b on delete clear`";
 
 /// One option; whether it was there before.
 fn attribute_option<'a>(input: Input<'a>, attribute: &mut AttributeDefinition) -> Parsed<'a, bool> {
@@ -170,8 +172,21 @@ fn attribute_option<'a>(input: Input<'a>, attribute: &mut AttributeDefinition) -
         let (rest, name) = cut(ATTRIBUTE, attribute_name)(input.ahead(1))?;
         return Ok((rest, attribute.inverse.replace(name).is_some()));
     }
+    if input.is_one_of(&["counter", "union"]) {
+        let (rest, rule) = merge_rule(input)?;
+        return Ok((rest, attribute.merge.replace(rule).is_some()));
+    }
     let (rest, action) = cut(ATTRIBUTE, on_delete)(input)?;
     Ok((rest, attribute.on_delete.replace(action).is_some()))
+}
+
+/// ```ebnf
+/// merge_rule = "counter" | "union" ;
+/// ```
+pub(super) fn merge_rule(input: Input<'_>) -> Parsed<'_, MergeRule> {
+    let counter = word("counter").map(|_| MergeRule::Counter);
+    let union = word("union").map(|_| MergeRule::Union);
+    nom::branch::alt((counter, union)).parse(input)
 }
 
 /// ```ebnf
@@ -227,7 +242,8 @@ pub(super) fn parameter_definition(input: Input<'_>) -> Parsed<'_, ParameterDefi
 }
 
 const ALTER: &str = "write `alter class C add attribute a: type`, `drop attribute a`, `rename attribute a to b`, \
-                     `retype attribute a to type`, `move attribute a to D`, `rename to D`, `extends B` or `[not] dependent`";
+                     `retype attribute a to type`, \
+                     `merge attribute a by counter`, `move attribute a to D`, `rename to D`, `extends B` or `[not] dependent`";
 
 /// ```ebnf
 /// alter = "alter" "class" class_name class_change ;
@@ -242,6 +258,7 @@ pub(super) fn alter(input: Input<'_>) -> Parsed<'_, StatementKind> {
 /// class_change = "add" ( "attribute" attribute | method ) | "drop" ( "attribute" | "method" ) name
 ///              | "rename" "attribute" name "to" name
 ///              | "retype" "attribute" name ( "to" | ":" ) type_name [ "using" expression ]
+///              | "merge" "attribute" name "by" ( merge_rule | "none" )
 ///              | "move" "attribute" name "to" class_name | "rename" "to" class_name | "extends" class_name
 ///              | [ "not" ] "dependent" ;
 /// ```
@@ -276,6 +293,11 @@ pub(super) fn class_change(input: Input<'_>) -> Parsed<'_, ClassChange> {
                 using,
             }),
         (
+            word("merge"),
+            cut(ALTER, (word("attribute"), name, word("by"), rule_or_none)),
+        )
+            .map(|(_, (_, attribute, _, rule))| ClassChange::Merge { attribute, rule }),
+        (
             word("move"),
             cut(ALTER, (word("attribute"), name, word("to"), class_name)),
         )
@@ -294,6 +316,10 @@ fn using(input: Input<'_>) -> Parsed<'_, Option<Box<Expr>>> {
     }
     let (input, value) = expression(input.ahead(1))?;
     Ok((input, Some(Box::new(value))))
+}
+
+fn rule_or_none(input: Input<'_>) -> Parsed<'_, Option<MergeRule>> {
+    nom::branch::alt((merge_rule.map(Some), word("none").map(|_| None))).parse(input)
 }
 
 fn to_or_colon(input: Input<'_>) -> Parsed<'_, ()> {

@@ -12,6 +12,7 @@ mod operator;
 mod pattern;
 mod show;
 mod statement;
+mod update_reads;
 mod visit;
 
 pub use aggregate::{Aggregate, AggregateFunction};
