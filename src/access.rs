@@ -1,5 +1,6 @@
 //! Reading objects from any [`Reader`]: what snapshots and transactions have in common.
 
+mod extent;
 mod fetch;
 mod find;
 mod lazy;
@@ -16,10 +17,13 @@ use crate::catalog::Class;
 use crate::error::{Error, Result};
 use crate::object::codec::read_value;
 use crate::object::{
-    ClassId, CommitNumber, Object, Oid, Record, RecordBody, Ref, Value, class_name, field_names, from_record,
+    CommitNumber, Object, Oid, Record, RecordBody, Ref, Value, class_name, field_names, from_plain,
+    from_record,
 };
 use crate::query::{Row, Rows};
-use crate::read::{ExtentPosition, Reader, completed, value_of};
+use crate::read::{Reader, completed, value_of};
+use crate::view::{TOGETHER, View};
+pub use extent::Extent;
 pub use fetch::{Fetch, Fetched};
 pub use find::{find, holder};
 pub use record::Record as ObjectRecord;
@@ -35,6 +39,32 @@ pub fn get<T: DeserializeOwned>(reader: &dyn Reader, oid: Oid) -> Result<Option<
     decode(reader, class, &record)
         .map(Some)
         .map_err(|error| misread::<T>(reader, oid, error))
+}
+
+/// Appends the objects of these references as `T`s, in their order: located in groups, so that their cache misses overlap.
+#[inline]
+pub fn get_many<T: DeserializeOwned>(
+    view: &View,
+    references: &[Ref<T>],
+    objects: &mut Vec<Option<T>>,
+) -> Result<()> {
+    for references in references.chunks(TOGETHER) {
+        let oids = references.iter().map(|reference| reference.oid());
+        let mut together = [None; TOGETHER];
+        view.plain_many(oids.clone(), &mut together);
+        for (oid, found) in oids.zip(together) {
+            let class = view.catalog().live_class(oid.class());
+            let object = match (class, found) {
+                (Some(class), Some((_, body))) if class.plain => from_plain(&class.layout, body),
+                _ => None,
+            };
+            objects.push(match object {
+                Some(object) => Some(object),
+                None => get(view, oid)?,
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Says so where an object could not be read because it is of another class.
@@ -191,87 +221,6 @@ pub fn undefined(name: &str) -> Error {
         "the class {name} is not defined in this database; call define::<{name}>() first"
     ))
 }
-
-/// The objects of a class and its subclasses as `T`s, in the order of their identifiers; each with its reference.
-///
-/// Reads a state fixed when it was made, batch by batch.
-pub struct Extent<T> {
-    reader: Arc<dyn Reader>,
-    /// Classes still to read, next one last.
-    classes: Vec<ClassId>,
-    position: ExtentPosition,
-    /// Decoded, next one last.
-    ready: Vec<Result<(Ref<T>, T)>>,
-    _type: PhantomData<fn() -> T>,
-}
-
-impl<T: DeserializeOwned> Extent<T> {
-    /// The extent of the class that `T` describes.
-    pub(crate) fn new(reader: Arc<dyn Reader>) -> Result<Self> {
-        let mut classes = class_of::<T>(&*reader)?.family.clone();
-        classes.reverse();
-        let position = ExtentPosition::default();
-        Ok(Extent {
-            reader,
-            classes,
-            position,
-            ready: Vec::new(),
-            _type: PhantomData,
-        })
-    }
-
-    fn refill(&mut self) {
-        while let Some(class) = self.classes.last().copied() {
-            let mut records = Vec::with_capacity(BATCH);
-            match self.reader.scan(class, &mut self.position, BATCH, &mut records) {
-                Err(error) => {
-                    self.classes.clear();
-                    self.ready.push(Err(error));
-                    return;
-                }
-                Ok(()) if records.is_empty() => {
-                    self.classes.pop();
-                    self.position = ExtentPosition::default();
-                }
-                Ok(()) => {
-                    match self.reader.catalog().class_by_id(class) {
-                        Ok(class) => {
-                            let item = |record: &Record<'_>| {
-                                let value = decode(self.reader.as_ref(), class, record)?;
-                                Ok((Ref::from_oid(record.oid), value))
-                            };
-                            self.ready.extend(records.iter().rev().map(item));
-                        }
-                        Err(error) => self.ready.push(Err(error)),
-                    }
-                    return;
-                }
-            }
-        }
-    }
-}
-
-impl<T: DeserializeOwned> Iterator for Extent<T> {
-    type Item = Result<(Ref<T>, T)>;
-
-    fn next(&mut self) -> Option<Self::Item> {
-        if self.ready.is_empty() {
-            self.refill();
-        }
-        self.ready.pop()
-    }
-}
-
-impl<T> std::fmt::Debug for Extent<T> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Extent")
-            .field("classes", &self.classes)
-            .finish_non_exhaustive()
-    }
-}
-
-/// Objects decoded at a time.
-const BATCH: usize = 256;
 
 impl Rows {
     /// The rows of a query for objects as `T`s, each with its reference: `select b from Book b`.

@@ -7,7 +7,7 @@ use serde::de::DeserializeOwned;
 use crate::access::{self, Extent, Fetch, Follow, ObjectRecord, Objects, StoredObject};
 use crate::error::Result;
 use crate::instance::{Held, Instance, Opened, ReaderKind};
-use crate::object::{CommitNumber, Object, Oid, Record, Ref, Value, from_record};
+use crate::object::{CommitNumber, Object, Oid, Record, Ref, Value, from_plain};
 use crate::query::{Engine, Parameters, Prepared, Rows};
 use crate::read::Reader;
 use crate::view::View;
@@ -50,16 +50,17 @@ impl Snapshot {
     /// Where the stored object does not fit `T`, or is damaged.
     #[inline]
     pub fn get<T: DeserializeOwned>(&self, reference: Ref<T>) -> Result<Option<T>> {
-        match self.checked()?.plain(reference.oid()) {
-            Some((class, _, body)) => match from_record(&class.layout, body) {
-                Ok(object) => Ok(Some(object)),
-                Err(error) => Err(access::misread::<T>(self.view.as_ref(), reference.oid(), error)),
-            },
-            None => access::get(self.checked()?, reference.oid()),
+        let view = self.checked()?;
+        if let Some((class, _, body)) = view.plain(reference.oid())
+            && let Some(object) = from_plain(&class.layout, body)
+        {
+            return Ok(Some(object));
         }
+        access::get(view, reference.oid())
     }
 
-    /// The objects behind many references, in their order; `None` for those that do not exist in this state.
+    /// The objects behind many references, in their order; `None` for those that do not exist in this state. Quicker than
+    /// [`Snapshot::get`] of each: the processor waits for the memory of many objects at once.
     ///
     /// ```
     /// # use olivine::{Database, Ref};
@@ -89,7 +90,9 @@ impl Snapshot {
     /// # Errors
     /// As [`Snapshot::get`].
     pub fn get_many<T: DeserializeOwned>(&self, references: &[Ref<T>]) -> Result<Vec<Option<T>>> {
-        references.iter().map(|reference| self.get(*reference)).collect()
+        let mut objects = Vec::with_capacity(references.len());
+        access::get_many(self.checked()?, references, &mut objects)?;
+        Ok(objects)
     }
 
     /// The object behind an identifier with its attributes by name, or `None` if it does not exist in this state.

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use crate::catalog::{Catalog, Class, Index, IndexId, IndexKind, index_keys};
 use crate::error::{Error, Result};
 use crate::heap::HeapView;
+pub use crate::heap::{TOGETHER, Together};
 use crate::index::key::{encode_component, is_hash, range_bounds, unique_key};
 use crate::index::{IndexKey, IndexSnapshot, RangeCursor};
 use crate::object::codec::converted;
@@ -97,6 +98,13 @@ impl View {
         }
         let (commit, body) = self.heap.plain(oid, self.commit)?;
         Some((class, commit, body))
+    }
+
+    /// What [`View::plain`] finds of each of `oids`, at most [`TOGETHER`] of them, all at once; set in `found` in their
+    /// order. Whether their classes are still there, and plain, is for the caller to look at.
+    #[inline]
+    pub fn plain_many<'a>(&'a self, oids: impl Iterator<Item = Oid> + Clone, found: &mut Together<'a>) {
+        self.heap.plain_many(oids, self.commit, found);
     }
 
     /// The entries of an index in a range of encoded keys, in key order.

@@ -51,4 +51,4 @@ pub use object_heap::{Appended, CommitEntry, Heap, HeapOptions, RecordEntry, Rec
 pub use position::{Location, LogPosition};
 pub use reclaim::{Amount, LiveRecord, Needs, SegmentUse};
 pub use salvage::{Loss, Remains, explore};
-pub use view::HeapView;
+pub use view::{HeapView, TOGETHER, Together};

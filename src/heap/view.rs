@@ -71,6 +71,35 @@ impl HeapView {
         }
     }
 
+    /// What [`HeapView::plain`] gives for each of `oids`, at most [`TOGETHER`] of them, set in `found` in their order.
+    ///
+    /// In passes: first where all of them lie, then their headers. Each pass is a short loop whose turns do not wait
+    /// for each other, so the processor has the cache misses of many objects in flight at once.
+    #[inline]
+    pub fn plain_many<'a>(
+        &'a self,
+        oids: impl Iterator<Item = Oid> + Clone,
+        at: CommitNumber,
+        found: &mut Together<'a>,
+    ) {
+        let mut locations = [None; TOGETHER];
+        let mut class = ClassId(0);
+        let mut objects = self.table.near_objects(class);
+        for (oid, location) in oids.clone().zip(&mut locations) {
+            if oid.class() != class {
+                class = oid.class();
+                objects = self.table.near_objects(class);
+            }
+            *location = objects.location(oid.serial());
+        }
+        for ((oid, location), found) in oids.zip(locations).zip(found) {
+            *found = match location {
+                Some(location) => self.segments.plain(location, oid, at),
+                None => None,
+            };
+        }
+    }
+
     /// Appends one entry an OID, in the order given; cache misses of different objects overlap.
     ///
     /// # Errors
@@ -82,20 +111,15 @@ impl HeapView {
         at: CommitNumber,
         out: &mut Vec<Option<Record<'a>>>,
     ) -> Result<()> {
-        let mut locations = Vec::with_capacity(oids.len().min(BATCH));
         out.reserve(oids.len());
-        for oids in oids.chunks(BATCH) {
-            locations.clear();
-            self.table.gather(oids, &mut locations)?;
-            for (oid, location) in oids.iter().zip(&locations) {
-                let Some(location) = *location else {
-                    out.push(None);
-                    continue;
-                };
-                match self.segments.plain(location, *oid, at) {
-                    Some((commit, body)) => out.push(Some(plain(*oid, commit, body))),
-                    None => out.push(self.version_at(location, *oid, at)?),
-                }
+        for oids in oids.chunks(TOGETHER) {
+            let mut together = [None; TOGETHER];
+            self.plain_many(oids.iter().copied(), at, &mut together);
+            for (oid, found) in oids.iter().zip(together) {
+                out.push(match found {
+                    Some((commit, body)) => Some(plain(*oid, commit, body)),
+                    None => self.careful(*oid, at)?,
+                });
             }
         }
         Ok(())
@@ -204,6 +228,12 @@ impl HeapView {
         }
     }
 }
+
+/// Objects that [`HeapView::plain_many`] reads together.
+pub const TOGETHER: usize = 64;
+
+/// What [`HeapView::plain_many`] found: commit and body of each object.
+pub type Together<'a> = [Option<(CommitNumber, &'a [u8])>; TOGETHER];
 
 /// What [`HeapView::plain`] gives, with the object it is of.
 #[derive(Clone, Copy)]

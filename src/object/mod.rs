@@ -25,7 +25,7 @@ mod value;
 mod value_ref;
 
 pub use self::serde::{
-    BodyWriter, Field, Shape, class_name, field_names, from_record, from_row, from_slot, probe,
+    BodyWriter, Field, Shape, class_name, field_names, from_plain, from_record, from_row, from_slot, probe,
     serialized_name, to_body,
 };
 pub use codec::{

@@ -47,6 +47,13 @@ impl ClassLayer {
         }
     }
 
+    /// The bits of the location of the object `serial`; 0 if it was not set here.
+    #[inline(always)]
+    pub(super) fn bits(&self, serial: u64) -> u64 {
+        let granule = self.granule(serial >> GRANULE_BITS);
+        granule.map_or(0, |granule| granule.entry(serial).load(Ordering::Acquire))
+    }
+
     fn granule_or_grow(&self, number: u64, grown: &mut usize) -> &Granule {
         if number >> Small::BITS == 0 {
             return self.small.granule_or_grow(number, grown);
@@ -137,14 +144,8 @@ impl Layer {
     /// The bits of the location of `oid`; 0 if it was not set here.
     #[inline(always)]
     pub(super) fn get(&self, oid: Oid) -> u64 {
-        let serial = oid.serial();
-        match self
-            .class(oid.class())
-            .and_then(|class| class.granule(serial >> GRANULE_BITS))
-        {
-            Some(granule) => granule.entry(serial).load(Ordering::Acquire),
-            None => 0,
-        }
+        self.class(oid.class())
+            .map_or(0, |class| class.bits(oid.serial()))
     }
 
     /// Sets the bits (not 0) of the location of `oid`. The caller excludes other writers.

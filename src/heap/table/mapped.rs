@@ -67,6 +67,8 @@ pub(super) struct Mapped {
     pages: Option<Arc<PageMap>>,
     /// Ascending by class.
     classes: Vec<Class>,
+    /// By class number: its near leaves, once more, since nearly all reads begin here.
+    near: Vec<Arc<[AtomicU32]>>,
     /// By class number: one past the index in `classes`, 0 for none.
     index: Vec<u32>,
     /// The pages of the stem.
@@ -89,10 +91,17 @@ impl Mapped {
             },
             _ => Class::new(&pages, root),
         };
-        let classes = roots.into_iter().map(class_of).collect();
+        let classes: Vec<Class> = roots.into_iter().map(class_of).collect();
+        let mut near: Vec<Arc<[AtomicU32]>> = vec![Arc::default(); index.len()];
+        for class in &classes {
+            if let Some(entry) = near.get_mut(class.root.class.0 as usize) {
+                *entry = class.near.clone();
+            }
+        }
         Mapped {
             pages: Some(pages),
             classes,
+            near,
             index,
             stem,
         }
@@ -136,10 +145,15 @@ impl Mapped {
     /// The same if its leaf is near and trusted.
     #[inline(always)]
     pub(super) fn near(&self, oid: Oid) -> Option<u64> {
-        let (class, pages) = (self.class(oid.class())?, self.pages.as_ref()?);
-        let serial = oid.serial();
-        let leaf = near_leaf(class, serial >> FAN_BITS)?;
-        Some(pages.word(leaf, serial % FAN_OUT))
+        self.near_class(oid.class())?.bits(oid.serial())
+    }
+
+    /// The near leaves of `class`.
+    #[inline(always)]
+    pub(super) fn near_class(&self, class: ClassId) -> Option<NearClass<'_>> {
+        let leaves = self.near.get(class.0 as usize)?;
+        let pages = self.pages.as_ref()?;
+        Some(NearClass { leaves, pages })
     }
 
     /// The bytes of the granule `number` of `class`; none if its leaf is absent.
@@ -181,6 +195,25 @@ impl Mapped {
             visit(pages, class.root, class.height, true, &mut |_| true)?;
         }
         Ok(())
+    }
+}
+
+/// The near leaves of one class.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct NearClass<'a> {
+    leaves: &'a [AtomicU32],
+    pages: &'a PageMap,
+}
+
+impl NearClass<'_> {
+    /// The bits of the location of the object `serial`, 0 if it has none; `None` if its leaf is not near or not trusted.
+    #[inline(always)]
+    pub(super) fn bits(&self, serial: u64) -> Option<u64> {
+        let leaf = self
+            .leaves
+            .get((serial >> FAN_BITS) as usize)?
+            .load(Ordering::Relaxed);
+        (leaf & UNCHECKED == 0).then(|| self.pages.word(leaf, serial % FAN_OUT))
     }
 }
 

@@ -103,15 +103,16 @@ fn assert_shows(version: &TableVersion, model: &Model) {
         assert_eq!(scan_all(version, class, 77), expected);
         assert_eq!(version.last_serial(class), expected.last().unwrap().0.serial());
     }
-    let oids: Vec<Oid> = model.keys().copied().collect();
-    let mut found = Vec::new();
-    version.gather(&oids, &mut found).unwrap();
-    assert!(
-        found
-            .iter()
-            .copied()
-            .eq(model.values().map(|location| Some(*location)))
-    );
+    for (oid, location) in model {
+        assert_eq!(version.get(*oid).unwrap(), Some(*location));
+        // Once it was read, its leaf is near, or it is so far out that it never will be.
+        for near in [
+            version.near(*oid),
+            version.near_objects(oid.class()).location(oid.serial()),
+        ] {
+            assert!(near.is_none_or(|near| near == *location));
+        }
+    }
 }
 
 /// The version shows nothing older than the model, which it once showed.

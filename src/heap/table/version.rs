@@ -13,7 +13,7 @@ use crate::heap::Location;
 use crate::object::{ClassId, MAX_SERIAL, Oid};
 
 use super::layer::{ClassLayer, Layer};
-use super::mapped::{Class, Mapped};
+use super::mapped::{Class, Mapped, NearClass};
 use super::trie::{GRANULE, GRANULE_BITS};
 
 /// A version of the table that a reader holds: no lock, no allocation, no reference counting in a read.
@@ -103,13 +103,17 @@ impl TableVersion {
         bits
     }
 
-    /// Appends the location of each of `oids`, in their order.
-    pub fn gather(&self, oids: &[Oid], out: &mut Vec<Option<Location>>) -> Result<()> {
-        out.reserve(oids.len());
-        for oid in oids {
-            out.push(self.get(*oid)?);
+    /// What this version has of one class, as far as [`TableVersion::near`] finds it.
+    #[inline]
+    pub fn near_objects(&self, class: ClassId) -> NearObjects<'_> {
+        let active = (!self.active.is_empty())
+            .then(|| self.active.class(class))
+            .flatten();
+        NearObjects {
+            active,
+            frozen: self.frozen().and_then(|layer| layer.class(class)),
+            mapped: self.mapped.near_class(class),
         }
-        Ok(())
     }
 
     /// Appends up to `limit` objects of `class` from serial `*next_serial` on, in OID order, and moves it past the
@@ -191,6 +195,30 @@ impl TableVersion {
             checkpoint: &self.mapped,
             mapped: self.mapped.class(class),
         }
+    }
+}
+
+/// One class of a version, for looking up many of its objects. Changes of the table since it was made do not show in it
+/// where it had none before.
+#[derive(Debug, Clone, Copy)]
+pub struct NearObjects<'a> {
+    active: Option<&'a ClassLayer>,
+    frozen: Option<&'a ClassLayer>,
+    mapped: Option<NearClass<'a>>,
+}
+
+impl NearObjects<'_> {
+    /// As [`TableVersion::near`], of the object `serial`.
+    #[inline(always)]
+    pub fn location(&self, serial: u64) -> Option<Location> {
+        let mut bits = self.active.map_or(0, |class| class.bits(serial));
+        if bits == 0 {
+            bits = self.frozen.map_or(0, |class| class.bits(serial));
+        }
+        if bits == 0 {
+            bits = self.mapped?.bits(serial)?;
+        }
+        NonZeroU64::new(bits).map(Location)
     }
 }
 

@@ -33,21 +33,29 @@ use crate::error::Result;
 ///
 /// Fields are found by name; attributes that `T` does not have are not looked at. An attribute whose value does not
 /// fit its field is [`Error::Argument`](crate::Error::Argument), with its name.
-#[inline(never)]
+#[inline]
 pub fn from_record<'a, T: Deserialize<'a>>(layout: &'a Layout, body: &'a [u8]) -> Result<T> {
-    if let Some(near) = Near::new(body) {
-        let positions = Positions {
-            layout,
-            body: near,
-            left: Cell::new(usize::MAX),
-        };
-        if let Ok(value) = T::deserialize(&positions)
-            && positions.left.get() == 0
-        {
-            return Ok(value);
-        }
+    match from_plain(layout, body) {
+        Some(value) => Ok(value),
+        None => by_name(layout, body),
     }
-    by_name(layout, body)
+}
+
+/// The same by position; `None` says only that [`from_record`] must be asked.
+///
+/// Inlined by force: what a struct is made of stays in registers, and is not copied through memory from function to
+/// function.
+#[inline(always)]
+pub fn from_plain<'a, T: Deserialize<'a>>(layout: &'a Layout, body: &'a [u8]) -> Option<T> {
+    let positions = Positions {
+        layout,
+        body: Near::new(body)?,
+        left: Cell::new(usize::MAX),
+    };
+    match T::deserialize(&positions) {
+        Ok(value) if positions.left.get() == 0 => Some(value),
+        _ => None,
+    }
 }
 
 #[inline(never)]

@@ -49,7 +49,7 @@ mod value_de;
 mod value_ser;
 
 pub use attribute::from_slot;
-pub use de::from_record;
+pub use de::{from_plain, from_record};
 pub use name::serialized_name;
 pub use probe::{Field, Shape, class_name, field_names, probe};
 pub use row::from_row;
