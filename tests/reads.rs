@@ -1,5 +1,7 @@
 //! Reads by identifier and scans: the quick ways give what the careful ones give.
 
+use std::collections::BTreeSet;
+
 use olivine::{AttributeDefinition, Class, Database, Object, Oid, Ref, Type, Value, params};
 use serde::{Deserialize, Serialize};
 
@@ -258,4 +260,74 @@ fn ranges_of_ints_select_what_the_comparison_says() {
     let all = i64::try_from(values.len()).unwrap() + 1;
     assert_eq!(count(&snapshot, "i.young between 5 and $bound", 5), Some(all));
     assert_eq!(count(&snapshot, "i.young > $bound", 5), Some(0));
+}
+
+#[test]
+fn many_objects_at_once_are_those_of_single_reads_also_where_values_are_converted_or_derived() {
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Team {
+        name: String,
+        #[serde(default)]
+        players: BTreeSet<Ref<Player>>,
+    }
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    struct Player {
+        number: i64,
+        team: Option<Ref<Team>>,
+    }
+    #[derive(Debug, PartialEq, Serialize, Deserialize)]
+    #[serde(rename = "Player")]
+    struct Retyped {
+        number: f64,
+        team: Option<Ref<Team>>,
+    }
+    let database = Database::in_memory().unwrap();
+    database.define_all::<(Team, Player)>().unwrap();
+    database
+        .define::<Player>()
+        .unwrap()
+        .inverse("team", "players")
+        .unwrap();
+    let (team, players) = database
+        .transact(|tx| {
+            let team = tx.insert(&Team {
+                name: "red".into(),
+                players: BTreeSet::new(),
+            })?;
+            let player = |number| Player {
+                number,
+                team: Some(team),
+            };
+            let players: Vec<_> = (0..200)
+                .map(|number| tx.insert(&player(number)))
+                .collect::<Result<_, _>>()?;
+            Ok((team, players))
+        })
+        .unwrap();
+    let teams = database.snapshot().get_many(&[team]).unwrap();
+    assert_eq!(teams[0].as_ref().map(|team| team.players.len()), Some(200));
+    let older = database.snapshot();
+    let mut session = olivine::Session::new(database.clone());
+    session
+        .execute("alter class Player retype attribute number to float", ())
+        .unwrap();
+    session
+        .execute("delete Player p where p = $1", (players[7],))
+        .unwrap();
+    let snapshot = database.snapshot();
+    let references: Vec<Ref<Retyped>> = players.iter().map(|player| player.cast()).collect();
+    let many = snapshot.get_many(&references).unwrap();
+    for (number, (reference, found)) in references.iter().zip(&many).enumerate() {
+        assert_eq!(*found, snapshot.get(*reference).unwrap());
+        assert_eq!(
+            found.as_ref().map(|player| player.number),
+            (number != 7).then_some(number as f64)
+        );
+    }
+    let many = older.get_many(&players).unwrap();
+    assert!(
+        many.iter()
+            .zip(0..)
+            .all(|(found, number)| found.as_ref().is_some_and(|player| player.number == number))
+    );
 }
