@@ -135,7 +135,7 @@ pub use commit::{Durability, Isolation};
 pub use database::{ClassList, Collector, Database, Definition, MAX_RUNS, Options, Statistics};
 pub use error::{Conflict, Constraint, Corruption, Error, QueryError, QueryErrorCode, Result, Span};
 pub use heap::Loss;
-pub use instance::{OpenSnapshot, ReaderKind};
+pub use instance::{BuildProgress, BuildWatch, OpenSnapshot, ReaderKind};
 pub use maintain::{
     BackupReport, CheckReport, ClassGarbage, CollectOptions, CollectReport, CompactOptions, CompactProgress,
     CompactReport, Finding, Progress, Restore, RestoreReport, RootReach, SalvageReport, Watch,

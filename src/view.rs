@@ -148,6 +148,16 @@ impl View {
         self.indexes.get(index, key, self.commit)
     }
 
+    /// Whether an index is in place: ready, or about to be.
+    pub fn has_index(&self, index: IndexId) -> bool {
+        self.indexes.contains(index)
+    }
+
+    /// The keys of an index that have several objects, among those that have got one since its base was merged.
+    pub fn several_above(&self, index: IndexId) -> Result<Vec<IndexKey>> {
+        self.indexes.several_above(index, self.commit)
+    }
+
     /// The objects of one key, verified where it is a hash; `None` if they are many.
     fn point(&self, index: &Index, key: &IndexKey, range: &IndexRange) -> Result<Option<Vec<Oid>>> {
         if !is_hashed(index) || !is_hash(key) {

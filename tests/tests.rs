@@ -11,6 +11,7 @@ mod api;
 mod backup;
 #[cfg(feature = "bench")]
 mod bench;
+mod builds;
 #[cfg(feature = "shell")]
 mod care;
 #[cfg(feature = "shell")]

@@ -19,6 +19,15 @@ pub enum SchemaChange {
     Delete(Oid),
 }
 
+impl SchemaChange {
+    /// The catalog object.
+    pub fn object(&self) -> Oid {
+        match self {
+            SchemaChange::Create(oid, _) | SchemaChange::Update(oid, _) | SchemaChange::Delete(oid) => *oid,
+        }
+    }
+}
+
 /// Hands out identifiers for new catalog objects.
 pub type Reserve<'a> = &'a mut dyn FnMut(SystemClass) -> Result<Oid>;
 
@@ -425,6 +434,25 @@ impl Catalog {
         let mut changes: Vec<_> = steps.map(|step| SchemaChange::Delete(step.object)).collect();
         changes.push(SchemaChange::Delete(index.object));
         Ok(changes)
+    }
+
+    /// The writes that take back an index whose build has failed, with the path indexes that stand on it and what was
+    /// made for them.
+    ///
+    /// # Errors
+    /// [`Error::Schema`] where an index that is ready stands on it.
+    pub fn drop_unbuilt(&self, index: &Index) -> Result<Vec<SchemaChange>> {
+        let stands_on_it = |other: &&Arc<Index>| !other.ready && other.steps.contains(&index.id);
+        let mut dropped: Vec<Oid> = vec![index.object];
+        for whole in self.indexes.values().filter(stands_on_it) {
+            dropped.extend(self.drop_index(whole)?.iter().map(SchemaChange::object));
+        }
+        if dropped.len() == 1 {
+            dropped = self.drop_index(index)?.iter().map(SchemaChange::object).collect();
+        }
+        dropped.sort_unstable();
+        dropped.dedup();
+        Ok(dropped.into_iter().map(SchemaChange::Delete).collect())
     }
 
     /// The write that marks an index as built.

@@ -13,7 +13,7 @@ use super::recent::{Mark, Recent};
 use super::request::{Durability, Request};
 use super::turn::{ExclusiveTurn, Turn};
 use super::validate::{State, names_roots};
-use crate::catalog::{Catalog, IndexId, IndexKind, SystemClass};
+use crate::catalog::{Catalog, Index, IndexId, IndexKind, SystemClass};
 use crate::error::{Error, Result};
 use crate::heap::{Appended, CommitEntry, Heap, LogPosition, RecordEntry};
 use crate::index::{IndexChange, IndexStore};
@@ -450,8 +450,14 @@ impl Pipeline {
             .values()
             .filter(|index| !next.indexes.contains_key(&index.id))
         {
-            if self.indexes.kind(index.id).is_some() {
+            if index.steps.is_empty() {
                 IndexStore::drop(&self.indexes, index.id)?;
+            }
+        }
+        let is_new = |index: &&Arc<Index>| !index.ready && !catalog.indexes.contains_key(&index.id);
+        for index in next.indexes.values().filter(is_new) {
+            if index.steps.is_empty() {
+                self.indexes.prepare(index.id);
             }
         }
         // One that was ready before and is absent could not be built anew: it must not come back empty.
@@ -544,7 +550,7 @@ fn encode(request: &Request, number: CommitNumber) -> Encoded<'_> {
     }
 }
 
-/// The changes of indexes that exist and are built.
+/// The changes of indexes that exist, built or not.
 fn known_changes<'a>(request: &'a Request, catalog: &'a Catalog) -> impl Iterator<Item = &'a IndexChange> {
     // Entries come index by index, so the last answer mostly holds.
     let mut last: Option<(IndexId, bool)> = None;
@@ -553,12 +559,11 @@ fn known_changes<'a>(request: &'a Request, catalog: &'a Catalog) -> impl Iterato
         .iter()
         .map(|entry| &entry.change)
         .filter(move |change| match last {
-            Some((index, ready)) if index == change.index => ready,
+            Some((index, known)) if index == change.index => known,
             _ => {
-                let index = catalog.indexes.get(&change.index);
-                let ready = index.is_some_and(|index| index.ready);
-                last = Some((change.index, ready));
-                ready
+                let known = catalog.indexes.contains_key(&change.index);
+                last = Some((change.index, known));
+                known
             }
         })
 }

@@ -295,7 +295,8 @@ impl State<'_> {
         oid: Oid,
     ) -> Result<Option<Oid>> {
         let mut holders: SmallVec<[Oid; 4]> = SmallVec::new();
-        if self.view.catalog().indexes.contains_key(&index.id) {
+        // One that is being built checks what came before it was in place itself.
+        if self.view.catalog().indexes.contains_key(&index.id) && self.view.has_index(index.id) {
             holders = self.view.holders(index.id, key)?;
         }
         for (changed, added) in self.accepted.holders(index.id, key) {

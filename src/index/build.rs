@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-use parking_lot::MutexGuard;
-
+use super::catch_up::CatchingUp;
 use super::description::{Description, Progress};
 use super::indexes::SeveralObjects;
 use super::merge::{Counts, PostingWriter};
@@ -18,16 +17,23 @@ use crate::object::{CommitNumber, Oid};
 
 /// What an index to be made is.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Plan {
-    pub(super) id: IndexId,
-    pub(super) kind: IndexKind,
+pub struct IndexPlan {
+    /// Its id.
+    pub id: IndexId,
+    /// How it lies.
+    pub kind: IndexKind,
     /// The log through here is in the entries.
-    pub(super) applied: LogPosition,
+    pub applied: LogPosition,
+    /// The commit they are of.
+    pub commit: CommitNumber,
 }
+
+/// Is told how many entries were written; an error ends the build.
+pub type Tick<'a> = &'a mut dyn FnMut(u64) -> Result<()>;
 
 impl Shared {
     /// Makes an index without entries.
-    pub(super) fn create(&self, plan: Plan) -> Result<()> {
+    pub(super) fn create(&self, plan: IndexPlan) -> Result<()> {
         let mut maintenance = self.maintenance.lock();
         self.remove(&mut maintenance, plan.id)?;
         let space = self
@@ -38,14 +44,16 @@ impl Shared {
         self.install_or_remove(&mut maintenance, plan, space, created.map(|()| description))
     }
 
-    /// Makes an index of the entries, which are of commit `commit`.
+    /// Makes an index of the entries. Gives the keys of a unique index that have come to several objects through
+    /// changes of later commits.
     pub(super) fn build(
         &self,
-        plan: Plan,
+        plan: IndexPlan,
         entries: &mut dyn Iterator<Item = Result<(IndexKey, Oid)>>,
         several: SeveralObjects<'_>,
-        commit: CommitNumber,
-    ) -> Result<()> {
+        tick: Tick<'_>,
+    ) -> Result<Vec<IndexKey>> {
+        let is_prepared = self.unmade.lock().prepared.contains_key(&plan.id);
         let mut sorter = Sorter::new(&self.store, self.sort_budget);
         for entry in entries {
             let (key, oid) = entry?;
@@ -57,28 +65,38 @@ impl Shared {
         let space = self
             .store
             .space(&space_name(plan.id, plan.kind), access(plan.kind))?;
-        let mut held: Option<MutexGuard<'_, Maintenance>> = None;
-        let mut described = None;
-        let built = space.ingest(|write| {
-            let counts = write_entries(&mut sorted, plan.kind, several, write)?;
-            // From here on no flush may pass, or it would speak for this index without having seen it.
-            let maintenance = held.insert(self.maintenance.lock());
-            check_discarded(&self.unmade.lock(), plan.id, commit)?;
-            let description = describe(plan, maintenance, counts);
-            described = Some(description);
-            write(&DESCRIPTION_KEY, Some(&description.encode()))
+        let mut counts = Counts::default();
+        // Without a description the space is incomplete, and a kill leaves no index.
+        let written = space.ingest(|write| {
+            counts = write_entries(&mut sorted, plan.kind, several, tick, write)?;
+            Ok(())
         });
-        let mut maintenance = held.unwrap_or_else(|| self.maintenance.lock());
-        let incomplete = || Error::Closed(format!("index {} was not built", plan.id.0));
-        let built = built.and_then(|()| described.ok_or_else(incomplete));
-        self.install_or_remove(&mut maintenance, plan, space, built)
+        drop(sorted);
+        let mut catching_up = CatchingUp::new(self, plan, &space, counts);
+        let caught_up = written.and_then(|()| match is_prepared {
+            true => catching_up.catch_up(tick),
+            false => Ok(()),
+        });
+        // From here on no flush may pass, or it would speak for this index without having seen it.
+        let mut maintenance = self.maintenance.lock();
+        let described = caught_up.and_then(|()| catching_up.finish(&maintenance, is_prepared));
+        let (suspects, through) = catching_up.seen();
+        maintenance.merged_through = through;
+        let plan = IndexPlan {
+            applied: described
+                .as_ref()
+                .map_or(plan.applied, |description| description.progress.applied),
+            ..plan
+        };
+        self.install_or_remove(&mut maintenance, plan, space, described)?;
+        Ok(suspects)
     }
 
     /// Puts a new index in place, or removes the space of one that failed.
     fn install_or_remove(
         &self,
         maintenance: &mut Maintenance,
-        plan: Plan,
+        plan: IndexPlan,
         space: Space,
         made: Result<Description>,
     ) -> Result<()> {
@@ -99,12 +117,14 @@ impl Shared {
             serial: maintenance.serial,
         };
         let mut unmade = self.unmade.lock();
-        let waiting = unmade.prepared.remove(&plan.id).unwrap_or_default();
+        let waiting = unmade.prepared.remove(&plan.id);
         unmade.discarded.remove(&plan.id);
         drop(unmade);
-        let member = index.member(waiting);
+        self.discard(waiting);
+        let member = index.member();
         self.indexes.write().insert(plan.id, index);
-        self.replace_member(plan.id, Some(member));
+        let through = std::mem::take(&mut maintenance.merged_through);
+        self.replace_member(plan.id, Some((member, through)));
         Ok(())
     }
 
@@ -145,7 +165,7 @@ pub(super) fn access(kind: IndexKind) -> Access {
     }
 }
 
-fn describe(plan: Plan, maintenance: &Maintenance, counts: Counts) -> Description {
+pub(super) fn describe(plan: IndexPlan, maintenance: &Maintenance, counts: Counts) -> Description {
     Description {
         kind: plan.kind,
         progress: Progress {
@@ -157,7 +177,7 @@ fn describe(plan: Plan, maintenance: &Maintenance, counts: Counts) -> Descriptio
 }
 
 /// Entries later than the build's commit must not have been let go.
-fn check_discarded(unmade: &Unmade, id: IndexId, commit: CommitNumber) -> Result<()> {
+pub(super) fn check_discarded(unmade: &Unmade, id: IndexId, commit: CommitNumber) -> Result<()> {
     match unmade.discarded.get(&id) {
         Some(&discarded) if discarded > commit => Err(Error::Limit(format!(
             "changes up to commit {discarded} came while index {} was being built from commit {commit}; build it again",
@@ -183,6 +203,7 @@ fn write_entries(
     sorted: &mut Sorted<'_>,
     kind: IndexKind,
     several: SeveralObjects<'_>,
+    tick: Tick<'_>,
     write: Write<'_>,
 ) -> Result<Counts> {
     let mut counts = Counts::default();
@@ -192,6 +213,7 @@ fn write_entries(
     let mut key = IndexKey::new();
     let mut next = IndexKey::new();
     let mut last: Option<Oid> = None;
+    let mut written = 0u64;
     loop {
         let oid = sorted.next(&mut next)?;
         if posting.objects() > 0 && (oid.is_none() || next != key) {
@@ -210,9 +232,16 @@ fn write_entries(
             continue;
         }
         last = Some(oid);
+        written = written.saturating_add(1);
+        if written.is_multiple_of(ENTRIES_A_TICK) {
+            tick(written)?;
+        }
         posting.push(oid);
         if kind == IndexKind::Unique {
             objects.push(oid);
         }
     }
 }
+
+/// How often who waits is told.
+const ENTRIES_A_TICK: u64 = 4096;

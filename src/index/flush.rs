@@ -4,12 +4,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustc_hash::FxHashMap;
-
 use super::cache::CacheKey;
 use super::delta::{Delta, Rest, Table};
 use super::description::{Description, Progress};
-use super::member::Member;
 use super::merge::merge;
 use super::operations::OperationCursor;
 use super::posting::DESCRIPTION_KEY;
@@ -49,21 +46,16 @@ impl Shared {
         let mut maintenance = self.maintenance.lock();
         let state = self.newest();
         let flushed = match state.deltas.as_slice() {
-            [oldest, _, ..] => self
-                .flush(&mut maintenance, oldest, &state.members)
-                .map(|()| true),
+            [oldest, _, ..] => self.flush(&mut maintenance, oldest).map(|()| true),
             _ => Ok(false),
         };
         self.flushed(&flushed);
+        // What does not go to the store stays in memory, and the next flush tries again.
+        let _ = self.spill_waiting(&mut maintenance);
         flushed
     }
 
-    fn flush(
-        &self,
-        maintenance: &mut Maintenance,
-        delta: &Arc<Delta>,
-        members: &FxHashMap<IndexId, Arc<Member>>,
-    ) -> Result<()> {
+    fn flush(&self, maintenance: &mut Maintenance, delta: &Arc<Delta>) -> Result<()> {
         let (commit, position) = delta.through().unwrap_or_default();
         (self.sync_through)(position)?;
         let progress = Progress {
@@ -74,12 +66,7 @@ impl Shared {
         let mut changed: Vec<CacheKey> = Vec::new();
         let mut all_written = true;
         for (&id, index) in &mut indexes {
-            let waiting = members
-                .get(&id)
-                .map(|member| member.waiting.as_slice())
-                .unwrap_or_default();
-            let tables: Vec<_> = waiting.iter().cloned().chain(delta.table(id)).collect();
-            all_written &= self.merge_index(index, tables, progress, &mut changed)?;
+            all_written &= self.merge_index(index, delta.table(id), progress, &mut changed)?;
             index.applied = index.applied.max(position);
         }
         if !all_written {
@@ -93,10 +80,7 @@ impl Shared {
             |id| indexes.contains_key(&id),
             commit,
         );
-        let members = indexes
-            .iter()
-            .map(|(&id, index)| (id, index.member(Vec::new())))
-            .collect();
+        let members = indexes.iter().map(|(&id, index)| (id, index.member())).collect();
         *self.indexes.write() = indexes;
         let generation = self.newest().generation.saturating_add(1);
         self.cache.advance(generation, changed.iter());
@@ -108,13 +92,13 @@ impl Shared {
     fn merge_index(
         &self,
         index: &mut Maintained,
-        tables: Vec<Arc<Table>>,
+        table: Option<Arc<Table>>,
         progress: Progress,
         changed: &mut Vec<CacheKey>,
     ) -> Result<bool> {
         let everything = Rest::of_range(&[], None);
         let mut operations =
-            OperationCursor::new(tables.into_iter(), &everything, false, CommitNumber(u64::MAX));
+            OperationCursor::new(table.into_iter(), &everything, false, CommitNumber(u64::MAX));
         if operations.current().is_none() {
             return Ok(false);
         }
@@ -169,7 +153,7 @@ fn keep_waiting(
             continue;
         }
         match unmade.prepared.get_mut(&id) {
-            Some(waiting) => waiting.push(table),
+            Some(waiting) => waiting.push(table, commit),
             None => {
                 unmade.discarded.insert(id, commit);
             }

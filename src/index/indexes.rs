@@ -8,7 +8,7 @@ use std::thread::{self, JoinHandle};
 
 use parking_lot::Mutex;
 
-use super::build::{Plan, access, check_key, parse_space_name};
+use super::build::{IndexPlan, Tick, access, check_key, parse_space_name};
 use super::description::Progress;
 use super::flush::describe;
 use super::posting::DESCRIPTION_KEY;
@@ -138,45 +138,44 @@ impl IndexStore {
     ///
     /// This, [`IndexStore::build`] and [`IndexStore::drop`] wait for a flush that is under way, and sync files.
     pub fn create(&self, id: IndexId, kind: IndexKind, applied: LogPosition) -> Result<()> {
-        self.shared.create(Plan { id, kind, applied })
+        self.shared.create(IndexPlan {
+            id,
+            kind,
+            applied,
+            commit: CommitNumber::default(),
+        })
     }
 
     /// Says that `id` will be built: from now on its changes are kept until [`IndexStore::build`] or
     /// [`IndexStore::drop`]. Changes of an index that neither exists nor is prepared are let go at a flush.
-    #[cfg_attr(
-        not(test),
-        expect(
-            dead_code,
-            reason = "for builds beside writers; commits still wait for a build"
-        )
-    )]
     pub fn prepare(&self, id: IndexId) {
         self.shared.unmade.lock().prepared.entry(id).or_default();
     }
 
-    /// Builds an index of its entries at commit `commit` (in any order), whose log record ends at `applied`; whole or
-    /// not at all, also when the process is killed. One of this id is replaced.
+    /// Builds an index of its entries at a commit (in any order), whose log record ends at the plan's position; whole
+    /// or not at all, also when the process is killed. One of this id is replaced.
     ///
     /// Changes of later commits may be applied while it builds: [`IndexStore::prepare`] it first, or the build may
     /// fail with [`Error::Limit`] and must be repeated from a newer snapshot. `several` is called for unique indexes
-    /// only. After a failure the index is absent, and still prepared if it was.
+    /// only, and for the entries given. What later commits did is for the caller to look at: the keys that came to
+    /// several objects through them are returned, but for what has not been merged
+    /// ([`IndexSnapshot::several_above`]). After a failure the index is absent, and still prepared if it was; one that
+    /// is dropped meanwhile ends in [`Error::Schema`].
     pub fn build(
         &self,
-        id: IndexId,
-        kind: IndexKind,
+        plan: IndexPlan,
         entries: &mut dyn Iterator<Item = Result<(IndexKey, Oid)>>,
         several: SeveralObjects<'_>,
-        applied: LogPosition,
-        commit: CommitNumber,
-    ) -> Result<()> {
-        self.shared
-            .build(Plan { id, kind, applied }, entries, several, commit)
+        tick: Tick<'_>,
+    ) -> Result<Vec<IndexKey>> {
+        self.shared.build(plan, entries, several, tick)
     }
 
     /// Removes an index; snapshots captured before go on reading it.
     pub fn drop(&self, id: IndexId) -> Result<()> {
         let mut maintenance = self.shared.maintenance.lock();
-        self.shared.unmade.lock().prepared.remove(&id);
+        let waiting = self.shared.unmade.lock().prepared.remove(&id);
+        self.shared.discard(waiting);
         self.shared.remove(&mut maintenance, id)
     }
 

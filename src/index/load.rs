@@ -211,7 +211,7 @@ impl Shared {
         }
         let members = indexes
             .iter()
-            .map(|(id, index)| (*id, index.member(Vec::new())))
+            .map(|(id, index)| (*id, index.member()))
             .collect();
         *self.indexes.write() = indexes;
         let generation = self.newest().generation.saturating_add(1);

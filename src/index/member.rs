@@ -1,16 +1,13 @@
 //! One index within a state of the store: its base, and how its postings are read.
 
-use std::sync::Arc;
-
 use super::cache::Objects;
-use super::delta::Table;
 use super::merge::Counts;
 use super::posting::{Posting, StoredKey, chunk_key, damaged, decode, parse, stored_key};
 use super::store::{Base, Items};
 use crate::error::Result;
 use crate::object::Oid;
 
-/// One index: a base, and the changes that came while it was being built.
+/// One index: its base.
 #[derive(Debug, Clone)]
 pub(super) struct Member {
     /// The merged entries.
@@ -19,8 +16,6 @@ pub(super) struct Member {
     pub(super) counts: Counts,
     /// Tells its cached postings from those of an index that had the same id before.
     pub(super) serial: u32,
-    /// Entries of deltas that are gone already and are not in the base yet; the oldest first.
-    pub(super) waiting: Vec<Arc<Table>>,
 }
 
 impl Member {

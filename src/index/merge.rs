@@ -40,24 +40,40 @@ impl Counts {
     }
 }
 
+/// Operations on entries, in key and object order, one for each entry.
+pub(super) trait Operations {
+    /// Replaces what is in `key` and `operations` by the next key and all operations on it; `false` at the end.
+    fn next_key(&mut self, key: &mut IndexKey, operations: &mut Vec<(Oid, bool)>) -> Result<bool>;
+}
+
+impl Operations for OperationCursor {
+    fn next_key(&mut self, key: &mut IndexKey, operations: &mut Vec<(Oid, bool)>) -> Result<bool> {
+        operations.clear();
+        let Some(first) = self.current() else {
+            return Ok(false);
+        };
+        key.clone_from(&first.key);
+        while let Some(operation) = self.current().filter(|operation| operation.key == *key) {
+            operations.push((operation.oid, operation.added));
+            self.advance();
+        }
+        Ok(true)
+    }
+}
+
 /// Writes what `operations` change in `base`, keeps `counts` right, and appends the keys that changed to `changed`.
 pub(super) fn merge(
     base: &Base,
-    operations: &mut OperationCursor,
+    operations: &mut dyn Operations,
     write: Write<'_>,
     counts: &mut Counts,
     changed: &mut Vec<IndexKey>,
 ) -> Result<()> {
+    let mut key = IndexKey::new();
     let mut of_key: Vec<(Oid, bool)> = Vec::new();
-    while let Some(first) = operations.current() {
-        let key = first.key.clone();
-        of_key.clear();
-        while let Some(operation) = operations.current().filter(|operation| operation.key == key) {
-            of_key.push((operation.oid, operation.added));
-            operations.advance();
-        }
+    while operations.next_key(&mut key, &mut of_key)? {
         if merge_key(base, &key, &of_key, write, counts)? {
-            changed.push(key);
+            changed.push(key.clone());
         }
     }
     Ok(())
@@ -79,6 +95,19 @@ pub(super) fn a_holder(base: &Base, key: &[u8]) -> Result<Option<Oid>> {
         _ => {}
     }
     Ok(holder)
+}
+
+/// Whether a key has several objects in the base.
+pub(super) fn has_several(base: &Base, key: &[u8]) -> Result<bool> {
+    let stored = stored_key(key);
+    let Some(value) = base.get(&stored)? else {
+        return Ok(false);
+    };
+    Ok(match parse(&stored, &value)? {
+        Posting::List(bytes) => posting::count(bytes) > 1,
+        Posting::Head { .. } => true,
+        Posting::Chunk(_) => return Err(damaged(&stored)),
+    })
 }
 
 /// Merges the operations on one key; whether they changed anything.

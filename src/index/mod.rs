@@ -2,6 +2,7 @@
 
 mod build;
 mod cache;
+mod catch_up;
 mod change;
 mod cursor;
 mod delta;
@@ -24,6 +25,7 @@ mod snapshot;
 mod sort;
 mod store;
 
+pub use build::IndexPlan;
 pub use change::{IndexChange, IndexKey, MAX_KEY, decode_changes, encode_changes};
 pub use cursor::RangeCursor;
 pub use indexes::{IndexStore, SyncThrough};

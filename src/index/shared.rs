@@ -40,7 +40,8 @@ use rustc_hash::FxHashMap;
 use smallvec::smallvec;
 
 use super::cache::PostingCache;
-use super::delta::{Delta, Table};
+use super::catch_up::Waiting;
+use super::delta::Delta;
 use super::description::{Description, Progress};
 use super::indexes::SyncThrough;
 use super::member::Member;
@@ -86,13 +87,15 @@ pub(super) struct Maintenance {
     pub(super) progress: Progress,
     /// The last serial number given.
     pub(super) serial: u32,
+    /// The newest commit in the base of an index that is about to be put in place.
+    pub(super) merged_through: CommitNumber,
 }
 
 /// Indexes that do not exist.
 #[derive(Default)]
 pub(super) struct Unmade {
-    /// Those to be built, with the entries of merged deltas that wait for that; the oldest first.
-    pub(super) prepared: BTreeMap<IndexId, Vec<Arc<Table>>>,
+    /// Those to be built, with the entries of merged deltas that wait for that.
+    pub(super) prepared: BTreeMap<IndexId, Waiting>,
     /// The newest commit whose entries of an index were let go, since nobody had said that it would be built.
     pub(super) discarded: FxHashMap<IndexId, CommitNumber>,
 }
@@ -160,7 +163,7 @@ impl Shared {
                 parts
                     .indexes
                     .iter()
-                    .map(|(&id, index)| (id, index.member(Vec::new())))
+                    .map(|(&id, index)| (id, index.member()))
                     .collect(),
             ),
             deltas: smallvec![Arc::new(Delta::new(parts.limits.entries))],
@@ -223,14 +226,16 @@ impl Shared {
         Arc::clone(&self.states.read().newest)
     }
 
-    /// Replaces an index, or removes it, in all states that may be captured.
-    pub(super) fn replace_member(&self, id: IndexId, member: Option<Arc<Member>>) {
+    /// Replaces an index, or removes it, in all states that may be captured; one whose base has entries through some
+    /// commit is not in the states for readers before that.
+    pub(super) fn replace_member(&self, id: IndexId, member: Option<(Arc<Member>, CommitNumber)>) {
         let mut states = self.states.write();
         let with_member = |state: &mut Arc<IndexSnapshot>| {
+            let least = state.least;
             let members = Arc::make_mut(&mut Arc::make_mut(state).members);
             match &member {
-                Some(member) => members.insert(id, Arc::clone(member)),
-                None => members.remove(&id),
+                Some((member, through)) if *through <= least => members.insert(id, Arc::clone(member)),
+                _ => members.remove(&id),
             };
         };
         with_member(&mut states.newest);
@@ -376,12 +381,11 @@ impl Shared {
 
 impl Maintained {
     /// The index as readers see it, from a new base.
-    pub(super) fn member(&self, waiting: Vec<Arc<Table>>) -> Arc<Member> {
+    pub(super) fn member(&self) -> Arc<Member> {
         Arc::new(Member {
             base: self.space.base(),
             counts: self.description.counts,
             serial: self.serial,
-            waiting,
         })
     }
 

@@ -36,7 +36,7 @@ impl IndexSnapshot {
             Some(objects) => Ok(objects),
             None => {
                 let member = self.member(id)?;
-                Ok(self.overlaid(id, member, key, member.objects(key)?, at))
+                Ok(self.overlaid(id, key, member.objects(key)?, at))
             }
         }
     }
@@ -45,20 +45,13 @@ impl IndexSnapshot {
     pub fn get_short(&self, id: IndexId, key: &[u8], at: CommitNumber) -> Result<Option<SmallVec<[Oid; 4]>>> {
         let member = self.member(id)?;
         let objects = self.merged_objects(member, key)?;
-        Ok(objects.map(|objects| self.overlaid(id, member, key, objects, at)))
+        Ok(objects.map(|objects| self.overlaid(id, key, objects, at)))
     }
 
     /// The objects of a key in the base, with what was committed since.
-    fn overlaid(
-        &self,
-        id: IndexId,
-        member: &Member,
-        key: &[u8],
-        mut objects: Objects,
-        at: CommitNumber,
-    ) -> Objects {
+    fn overlaid(&self, id: IndexId, key: &[u8], mut objects: Objects, at: CommitNumber) -> Objects {
         let tables = self.deltas.iter().filter_map(|delta| delta.table_with(id, key));
-        for table in member.waiting.iter().cloned().chain(tables) {
+        for table in tables {
             let mut operations = Vec::new();
             table.operations(key, at, &mut operations);
             overlay(&mut objects, &operations);
@@ -79,7 +72,7 @@ impl IndexSnapshot {
         let member = self.member(id)?;
         let base = BaseCursor::new(&member.base, start, end, descending)?;
         let operations = match &proper_range(start, end) {
-            Some(rest) => OperationCursor::new(self.tables(id, member), rest, descending, at),
+            Some(rest) => OperationCursor::new(self.tables(id), rest, descending, at),
             None => OperationCursor::empty(),
         };
         Ok(RangeCursor::new(base, operations, descending))
@@ -92,17 +85,42 @@ impl IndexSnapshot {
         let Some(rest) = proper_range(start, end) else {
             return Ok(0);
         };
-        if self.tables(id, member).all(|table| table.is_empty_in(&rest)) {
+        if self.tables(id).all(|table| table.is_empty_in(&rest)) {
             return BaseCursor::new(&member.base, start, end, false)?.count();
         }
         self.range(id, start, end, false, at)?.count()
+    }
+
+    /// Whether the index is there.
+    pub fn contains(&self, id: IndexId) -> bool {
+        self.members.contains_key(&id)
+    }
+
+    /// The keys with several objects at commit `at` among those that have got one since the base was merged.
+    pub fn several_above(&self, id: IndexId, at: CommitNumber) -> Result<Vec<IndexKey>> {
+        let everything = Rest::of_range(&[], None);
+        let mut operations = OperationCursor::new(self.tables(id), &everything, false, at);
+        let mut keys: Vec<IndexKey> = Vec::new();
+        while let Some(operation) = operations.current() {
+            if operation.added && keys.last() != Some(&operation.key) {
+                let key = operation.key.clone();
+                if self
+                    .get_short(id, &key, at)?
+                    .is_none_or(|objects| objects.len() > 1)
+                {
+                    keys.push(key);
+                }
+            }
+            operations.advance();
+        }
+        Ok(keys)
     }
 
     /// About how much an index holds: what its base does, and the entries of what lies above; `None` if it is not
     /// there.
     pub fn size(&self, id: IndexId) -> Option<IndexSize> {
         let member = self.members.get(&id)?;
-        let above: usize = self.tables(id, member).map(|table| table.length()).sum();
+        let above: usize = self.tables(id).map(|table| table.length()).sum();
         let (entries, keys) = (member.counts.entries, member.counts.keys);
         // Keys of entries above are taken to be as often new as those in the base were.
         let new_keys = match entries {
@@ -149,9 +167,8 @@ impl IndexSnapshot {
     }
 
     /// The entries over the base of one index, the oldest first.
-    fn tables<'a>(&'a self, id: IndexId, member: &'a Member) -> impl Iterator<Item = Arc<Table>> + 'a {
-        let recent = self.deltas.iter().filter_map(move |delta| delta.table(id));
-        member.waiting.iter().cloned().chain(recent)
+    fn tables(&self, id: IndexId) -> impl Iterator<Item = Arc<Table>> + '_ {
+        self.deltas.iter().filter_map(move |delta| delta.table(id))
     }
 }
 

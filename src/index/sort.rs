@@ -202,11 +202,9 @@ pub(super) struct Runs<'a> {
 
 impl<'a> Runs<'a> {
     fn new(store: &'a Store) -> Result<Runs<'a>> {
-        static NUMBER: AtomicU64 = AtomicU64::new(0);
-        let name = format!("{RUN_PREFIX}{}", NUMBER.fetch_add(1, Relaxed));
         Ok(Runs {
             store,
-            space: store.space(&name, Access::Range)?,
+            space: run_space(store)?,
             count: 0,
         })
     }
@@ -252,6 +250,13 @@ impl Drop for Runs<'_> {
         // What cannot be removed now is removed at the next open.
         let _ = self.store.remove(&self.space);
     }
+}
+
+/// A space for what is set aside while an index is built; one that is not removed is at the next open.
+pub(super) fn run_space(store: &Store) -> Result<Space> {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let name = format!("{RUN_PREFIX}{}", NUMBER.fetch_add(1, Relaxed));
+    store.space(&name, Access::Range)
 }
 
 fn block_key(run: u32, block: u32) -> [u8; 8] {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use super::indexes::commit_changes;
+use super::build::commit_changes;
 use super::opened::Parts;
 use crate::catalog::Class;
 use crate::commit::{Durability, Request};

@@ -15,7 +15,7 @@ use parking_lot::MutexGuard;
 use rustc_hash::FxHashMap;
 
 use super::cleaning::Cleaning;
-use super::indexes::commit_changes;
+use super::build::commit_changes;
 use super::opened::Parts;
 use crate::catalog::{Catalog, Class, Index, IndexId, duplicate_value, index_keys};
 use crate::commit::{Bulk, Pause};

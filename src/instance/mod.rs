@@ -1,5 +1,6 @@
 //! An open database, below its public handle: what is opened together, kept running and closed together.
 
+mod build;
 mod cleaning;
 mod conversion;
 mod history;
@@ -13,6 +14,7 @@ mod options;
 mod query_files;
 mod victims;
 
+pub use build::{BuildProgress, BuildWatch};
 pub use cleaning::{Pace, Reclaimed};
 pub use conversion::{Conversions, Converted};
 pub use ledger::{Held, OpenSnapshot, Opened, ReaderKind};

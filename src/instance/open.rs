@@ -65,6 +65,8 @@ pub fn open_on(disk: Arc<dyn Disk>, storage: IndexStorage, options: Options) -> 
         ledger: Ledger::new(options.max_snapshot_age),
         engine: Arc::new(Engine::new(options.memory / 4, Some(temporary))),
         cleaning: Mutex::default(),
+        builds: Mutex::default(),
+        build_turn: Mutex::default(),
         cleaners_waiting: AtomicU32::new(0),
         recovery: recovered.cut,
         index_damage: index_damage.filter(|_| options.read_only),

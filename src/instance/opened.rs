@@ -1,11 +1,13 @@
 //! What all handles of one open database share.
 
+use std::collections::BTreeMap;
 use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU32;
 
 use parking_lot::Mutex;
 
+use super::build::BuildProgress;
 use super::cleaning::Cleaning;
 use super::ledger::Ledger;
 use super::maintenance::Maintenance;
@@ -68,6 +70,10 @@ pub struct Parts {
     pub(crate) options: Options,
     /// Held by whoever cleans.
     pub(crate) cleaning: Mutex<Cleaning>,
+    /// The indexes that are being built.
+    pub(super) builds: Mutex<BTreeMap<IndexId, BuildProgress>>,
+    /// Held by whoever builds an index.
+    pub(super) build_turn: Mutex<()>,
     /// How many wait to clean in place of the background thread.
     pub(crate) cleaners_waiting: AtomicU32,
     /// What recovery had to say, if anything.

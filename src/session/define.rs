@@ -20,6 +20,7 @@ impl Session {
     pub(super) fn define(&mut self, statement: &Statement, parameters: &Parameters) -> Result<Outcome> {
         let engine = self.database.instance().engine().clone();
         let run = self.run_options();
+        let watch = self.build_watch();
         let defining = Defining {
             engine,
             statement,
@@ -28,11 +29,17 @@ impl Session {
         };
         match &statement.kind {
             StatementKind::CreateClass(create) => self.write(|tx| defining.create_class(create, tx)),
-            StatementKind::AlterClass(alter) => self.write(|tx| defining.alter_class(alter, tx)),
+            StatementKind::AlterClass(alter) => self.write(|tx| {
+                tx.watch_builds(watch.clone());
+                defining.alter_class(alter, tx)
+            }),
             StatementKind::DropClass { if_exists, name } => {
                 self.write(|tx| defining.drop_class(name, *if_exists, tx))
             }
-            StatementKind::CreateIndex(create) => self.write(|tx| defining.create_index(create, tx)),
+            StatementKind::CreateIndex(create) => self.write(|tx| {
+                tx.watch_builds(watch.clone());
+                defining.create_index(create, tx)
+            }),
             StatementKind::DropIndex { if_exists, name } => {
                 self.write(|tx| defining.drop_index(name, *if_exists, tx))
             }

@@ -1,11 +1,13 @@
 //! The session: dispatches each statement to what runs it.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::answer::{Answer, Outcome};
 use crate::database::Database;
 use crate::error::{Error, QueryError, QueryErrorCode, Result};
+use crate::instance::BuildWatch;
 use crate::maintain::Finding;
 use crate::object::{Oid, Value};
 use crate::query::ast::{Statement, StatementKind};
@@ -36,6 +38,7 @@ pub struct Session {
     /// What `set` has set.
     pub(super) settings: Settings,
     pub(super) cancel: Arc<AtomicBool>,
+    pub(super) progress: Option<BuildWatch>,
 }
 
 /// What `begin` left open.
@@ -58,7 +61,24 @@ impl Session {
             variables: Parameters::new(),
             settings: Settings::default(),
             cancel: Arc::default(),
+            progress: None,
         }
+    }
+
+    /// Has `watch` told how far an index is that a statement builds over existing objects: now and then. Where it says
+    /// `Break`, the statement ends in [`Error::Cancelled`] and there is no such index, as after the cancel flag.
+    pub fn set_build_watch(&mut self, watch: BuildWatch) {
+        self.progress = Some(watch);
+    }
+
+    /// What the build of an index is told: to go on, until the cancel flag or the caller's watch says otherwise.
+    pub(super) fn build_watch(&self) -> BuildWatch {
+        let (cancel, progress) = (self.cancel.clone(), self.progress.clone());
+        BuildWatch::new(move |built| match &progress {
+            _ if cancel.load(Ordering::Acquire) => ControlFlow::Break(()),
+            Some(progress) => progress.tell(built),
+            None => ControlFlow::Continue(()),
+        })
     }
 
     /// Gives the flag that stops a running statement from another thread: it ends in [`Error::Cancelled`] within a

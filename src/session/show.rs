@@ -6,7 +6,7 @@ use super::answer::{Answer, Outcome};
 use super::runner::{Session, unsupported};
 use crate::catalog::{Catalog, Class, Index, IndexKind};
 use crate::error::{QueryError, QueryErrorCode, Result};
-use crate::instance::OpenSnapshot;
+use crate::instance::{BuildProgress, OpenSnapshot};
 use crate::object::{Duration, Value};
 use crate::query::ast::{Name, Show, Statement, StatementKind};
 use crate::query::nearest;
@@ -20,7 +20,7 @@ impl Session {
         let answer = match &statement.kind {
             StatementKind::Describe(name) => describe(catalog, name)?,
             StatementKind::Show(Show::Classes) => classes(catalog, reader.as_ref()),
-            StatementKind::Show(Show::Indexes) => indexes(catalog),
+            StatementKind::Show(Show::Indexes) => indexes(catalog, &self.database.instance().builds()),
             StatementKind::Show(Show::Names) => names(catalog),
             StatementKind::Show(Show::Snapshots) => self.snapshots(),
             StatementKind::Show(Show::Stats) => self.statistics(),
@@ -164,7 +164,7 @@ fn describe(catalog: &Catalog, name: &Name) -> Result<Answer> {
     ))
 }
 
-fn indexes(catalog: &Catalog) -> Answer {
+fn indexes(catalog: &Catalog, builds: &[BuildProgress]) -> Answer {
     let mut indexes: Vec<&Arc<Index>> = catalog.indexes.values().collect();
     indexes.sort_by(|a, b| a.name.cmp(&b.name));
     let row = |index: &Arc<Index>| {
@@ -186,12 +186,28 @@ fn indexes(catalog: &Catalog) -> Answer {
             text(on.collect::<Vec<_>>().join(", ")),
             text(kind),
             Value::Bool(index.ready),
+            text(progress(index, builds)),
         ]
     };
     Answer::held(
-        labels(["index", "class", "on", "kind", "ready"]),
+        labels(["index", "class", "on", "kind", "ready", "progress"]),
         indexes.into_iter().map(row).collect(),
     )
+}
+
+/// How far an index is: the share of its build that is done.
+fn progress(index: &Index, builds: &[BuildProgress]) -> String {
+    let percent = match builds.iter().find(|build| build.index == index.name) {
+        _ if index.ready => 100,
+        Some(build) => build
+            .done
+            .saturating_mul(100)
+            .checked_div(build.total)
+            .unwrap_or(0)
+            .min(99),
+        None => 0,
+    };
+    format!("{percent} %")
 }
 
 fn names(catalog: &Catalog) -> Answer {

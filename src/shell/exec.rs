@@ -6,6 +6,7 @@
 use std::io::{self, BufWriter, Read, Write};
 use std::path::PathBuf;
 
+use super::build_meter::BuildMeter;
 use super::interrupt::Interrupt;
 use super::problem::{Problem, with_causes};
 use super::render::{Format, WriteError, write_error, write_outcome};
@@ -104,6 +105,7 @@ fn run_text(
 ) -> Result<(), Problem> {
     let mut session = Session::new(database.clone());
     session.set_cancel(interrupt.flag());
+    let meter = BuildMeter::of(&mut session);
     let statements = match Session::parse(text) {
         Ok(statements) => statements,
         Err(error) => {
@@ -113,7 +115,9 @@ fn run_text(
     };
     let mut failed = false;
     for statement in &statements {
-        match run_statement(script, statement, text, &mut session, output)? {
+        let run = run_statement(script, statement, text, &mut session, output);
+        meter.clear();
+        match run? {
             Ok(()) => {}
             Err(error) => {
                 fail(script, text, Some(statement), error, output)?;

@@ -1,6 +1,7 @@
 //! People: the `olivine` command. Arguments, the interactive shell, scripts, and how results are shown.
 
 mod arguments;
+mod build_meter;
 mod care;
 mod collect;
 mod complete;

@@ -11,6 +11,7 @@ use rustyline::Editor;
 use rustyline::error::ReadlineError;
 use rustyline::history::DefaultHistory;
 
+use super::build_meter::BuildMeter;
 use super::complete::{Assistant, Words};
 use super::exec::{Input, Script};
 use super::interrupt::Interrupt;
@@ -64,6 +65,7 @@ pub fn run(path: &Path) -> Result<(), Problem> {
 struct Shell {
     session: Session,
     interrupt: Interrupt,
+    meter: BuildMeter,
     words: Words,
     timing: bool,
 }
@@ -73,9 +75,11 @@ impl Shell {
         let mut session = Session::new(database.clone());
         let interrupt = Interrupt::install();
         session.set_cancel(interrupt.flag());
+        let meter = BuildMeter::of(&mut session);
         let shell = Shell {
             session,
             interrupt,
+            meter,
             words: Words::default(),
             timing: false,
         };
@@ -160,7 +164,9 @@ impl Shell {
     /// Runs one statement and shows its result; `false` where it failed.
     fn run_statement(&mut self, statement: &Statement, text: &str) -> Result<bool, Problem> {
         let start = Instant::now();
-        let outcome = match self.session.run(statement, text, &Parameters::new()) {
+        let ran = self.session.run(statement, text, &Parameters::new());
+        self.meter.clear();
+        let outcome = match ran {
             Ok(outcome) => outcome,
             Err(error) => {
                 say(error, text);

@@ -1,5 +1,6 @@
 //! The transaction handle.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,7 +17,7 @@ use crate::catalog::{Catalog, Class, IndexId, IndexKind, SystemClass};
 use crate::commit::{Durability, IndexEntry, Isolation, Request};
 use crate::error::{Error, Result};
 use crate::index::{IndexChange, encode_changes};
-use crate::instance::{Held, Instance, Opened, ReaderKind};
+use crate::instance::{BuildProgress, BuildWatch, Held, Instance, Opened, ReaderKind};
 use crate::object::codec::{check_not_null, encode_body, rewrite};
 use crate::object::{
     BodyWriter, ClassId, CommitNumber, Object, Oid, Ref, SlotSet, Value, coerce, serialized_name,
@@ -54,6 +55,8 @@ pub struct Transaction {
     /// References given out for objects to come.
     reserved: RoaringTreemap,
     writer: BodyWriter,
+    /// Is told how far the indexes are that its commit builds.
+    watch: Option<BuildWatch>,
     /// Set when the transaction ends, so that rows read from it end too.
     ended: Arc<AtomicBool>,
 }
@@ -73,8 +76,16 @@ impl Transaction {
             savepoints: Vec::new(),
             reserved: RoaringTreemap::new(),
             writer: BodyWriter::default(),
+            watch: None,
             ended: Arc::default(),
         }
+    }
+
+    /// Has `watch` told how far the indexes are that [`Transaction::commit`] builds over existing objects: now and then,
+    /// from the committing thread. Where it says `Break`, the commit returns [`Error::Cancelled`]: that index does not
+    /// exist then, and everything else is committed.
+    pub fn watch_builds(&mut self, watch: BuildWatch) {
+        self.watch = Some(watch);
     }
 
     /// The commit its snapshot is the state of.
@@ -290,10 +301,21 @@ impl Transaction {
         let unbuilt = super::schema::unbuilt_indexes(&overlay);
         let request = self.request(overlay);
         let number = self.instance.pipeline().commit(request)?;
-        for index in unbuilt {
-            self.instance.build_index(index)?;
-        }
+        self.build(unbuilt)?;
         Ok(number)
+    }
+
+    /// Builds what the commit has created; the first failure is the outcome.
+    fn build(&self, unbuilt: Vec<IndexId>) -> Result<()> {
+        let watch = |progress: &BuildProgress| match &self.watch {
+            Some(watch) => watch.tell(progress),
+            None => ControlFlow::Continue(()),
+        };
+        let mut outcome = Ok(());
+        for index in unbuilt {
+            outcome = outcome.and(self.instance.build_index(index, &watch));
+        }
+        outcome
     }
 
     /// Drops all writes. The same as dropping the transaction.

@@ -34,12 +34,15 @@ fn a_hub_takes_additions_and_removals_anywhere() {
         let mut all = entries.into_iter().map(Ok);
         store
             .build(
-                ORDERED,
-                IndexKind::Ordered,
+                IndexPlan {
+                    id: ORDERED,
+                    kind: IndexKind::Ordered,
+                    applied: position(1),
+                    commit: CommitNumber(1),
+                },
                 &mut all,
                 &mut |_, _| Ok(()),
-                position(1),
-                CommitNumber(1),
+                &mut |_| Ok(()),
             )
             .unwrap();
         let mut rounds: Vec<Vec<(u64, bool)>> = vec![
@@ -281,24 +284,88 @@ fn changes_made_during_a_build_are_not_lost() {
                 Ok((IndexKey::from_slice(&key), oid))
             });
         let build = store.build(
-            ORDERED,
-            IndexKind::Ordered,
+            IndexPlan {
+                id: ORDERED,
+                kind: IndexKind::Ordered,
+                applied: position(1),
+                commit: CommitNumber(1),
+            },
             &mut entries,
             &mut |_, _| Ok(()),
-            position(1),
-            CommitNumber(1),
+            &mut |_| Ok(()),
         );
         build.unwrap();
         assert_eq!(
             store.applied(ORDERED),
-            Some(position(1)),
-            "the log is needed from the build's commit on"
+            Some(position(3)),
+            "what came meanwhile is merged"
         );
         let expected = [(key(1), oid(1)), (key(2), oid(3)), (key(4), oid(4))];
         assert_eq!(read_all(&store, ORDERED, 3), expected);
         store.flush().unwrap();
         assert_eq!(store.applied(ORDERED), Some(position(3)));
         assert_eq!(read_all(&store, ORDERED, 3), expected);
+    }
+}
+
+/// More comes during the build than deltas hold, so that it is set aside in the store, and over again.
+#[test]
+fn a_build_catches_up_with_more_changes_than_memory_takes() {
+    let directory = tempfile::tempdir().unwrap();
+    for storage in storages(directory.path()) {
+        let store = open(&storage, 100, &Arc::default()).unwrap();
+        store.prepare(ORDERED);
+        let mut expected = std::collections::BTreeSet::new();
+        let mut entries = (0..40u64).map(|round| {
+            expected.insert((key(round % 9), oid(round + 1)));
+            let mut changes = Vec::new();
+            for number in 0..60 {
+                let (key, oid) = (key(number % 13), oid(1 + (round * 7 + number * 31) % 200));
+                let added = (round + number) % 3 > 0;
+                changes.push(change(ORDERED, &key, oid, added));
+                match added {
+                    true => expected.insert((key, oid)),
+                    false => expected.remove(&(key, oid)),
+                };
+            }
+            let commit = round + 2;
+            store
+                .apply(CommitNumber(commit), position(commit), &changes)
+                .unwrap();
+            store.flush().unwrap();
+            Ok((IndexKey::from_slice(&key(round % 9)), oid(round + 1)))
+        });
+        let plan = IndexPlan {
+            id: ORDERED,
+            kind: IndexKind::Ordered,
+            applied: position(1),
+            commit: CommitNumber(1),
+        };
+        let mut ticks = 0;
+        let mut tick = |_| {
+            ticks += 1;
+            Ok(())
+        };
+        store
+            .build(plan, &mut entries, &mut |_, _| Ok(()), &mut tick)
+            .unwrap();
+        drop(entries);
+        assert!(ticks > 0);
+        // An entry of the first commit that a later one took away or gave again is as the later one says.
+        let found: std::collections::BTreeSet<_> = read_all(&store, ORDERED, 41).into_iter().collect();
+        let changed: std::collections::BTreeSet<_> =
+            (0..40u64).map(|round| (key(round % 9), oid(round + 1))).collect();
+        assert_eq!(
+            found.difference(&changed).collect::<Vec<_>>(),
+            expected.difference(&changed).collect::<Vec<_>>()
+        );
+        assert_eq!(store.statistics(ORDERED).unwrap().entries, found.len() as u64);
+        drop(store);
+        let reopened = open(&storage, 100, &Arc::default());
+        if let (IndexStorage::Directory(_), Ok(store)) = (&storage, reopened) {
+            let again: std::collections::BTreeSet<_> = read_all(&store, ORDERED, 41).into_iter().collect();
+            assert_eq!(again, found);
+        }
     }
 }
 
@@ -316,12 +383,15 @@ fn a_build_that_missed_changes_is_refused() {
     let build = |commit: u64| {
         let mut entries = std::iter::empty();
         store.build(
-            ORDERED,
-            IndexKind::Ordered,
+            IndexPlan {
+                id: ORDERED,
+                kind: IndexKind::Ordered,
+                applied: position(commit),
+                commit: CommitNumber(commit),
+            },
             &mut entries,
             &mut |_, _| Ok(()),
-            position(commit),
-            CommitNumber(commit),
+            &mut |_| Ok(()),
         )
     };
     assert!(matches!(build(4), Err(Error::Limit(_))));
@@ -347,24 +417,30 @@ fn a_unique_build_shows_each_key_with_several_objects() {
         };
         store
             .build(
-                UNIQUE,
-                IndexKind::Unique,
+                IndexPlan {
+                    id: UNIQUE,
+                    kind: IndexKind::Unique,
+                    applied: position(1),
+                    commit: CommitNumber(1),
+                },
                 &mut entries(),
                 &mut several,
-                position(1),
-                CommitNumber(1),
+                &mut |_| Ok(()),
             )
             .unwrap();
         assert_eq!(seen, [(key(3), vec![oid(8), oid(9)])]);
         assert_eq!(store.statistics(UNIQUE).unwrap().entries, 5);
         let mut refuse = |_: &[u8], _: &[Oid]| Err(Error::Argument("twice".into()));
         let refused = store.build(
-            IDLE,
-            IndexKind::Unique,
+            IndexPlan {
+                id: IDLE,
+                kind: IndexKind::Unique,
+                applied: position(1),
+                commit: CommitNumber(1),
+            },
             &mut entries(),
             &mut refuse,
-            position(1),
-            CommitNumber(1),
+            &mut |_| Ok(()),
         );
         assert!(matches!(refused, Err(Error::Argument(_))));
         assert_eq!(store.applied(IDLE), None);
