@@ -100,6 +100,12 @@ impl Parts {
         built
     }
 
+    /// Drops an index that shall not be built, since one that was created with it could not be. Where that fails, the
+    /// next open builds it.
+    pub fn abandon_build(&self, id: IndexId) {
+        let _ = self.drop_unbuilt(id);
+    }
+
     /// The indexes that are being built, and how far they are.
     pub fn builds(&self) -> Vec<BuildProgress> {
         self.builds.lock().values().cloned().collect()
@@ -172,6 +178,8 @@ impl Parts {
             if ready {
                 return Ok(());
             }
+            // A database that takes no more commits makes none ready.
+            self.pipeline.settled(|| Ok((false, ())))?;
             tell(Stage::Reading, 0)?;
             std::thread::sleep(INTERVAL);
         }

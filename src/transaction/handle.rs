@@ -82,8 +82,8 @@ impl Transaction {
     }
 
     /// Has `watch` told how far the indexes are that [`Transaction::commit`] builds over existing objects: now and then,
-    /// from the committing thread. Where it says `Break`, the commit returns [`Error::Cancelled`]: that index does not
-    /// exist then, and everything else is committed.
+    /// from the committing thread. Where it says `Break`, the commit returns [`Error::Cancelled`]: that index and those
+    /// not built yet do not exist then, and everything else is committed.
     pub fn watch_builds(&mut self, watch: BuildWatch) {
         self.watch = Some(watch);
     }
@@ -305,7 +305,7 @@ impl Transaction {
         Ok(number)
     }
 
-    /// Builds what the commit has created; the first failure is the outcome.
+    /// Builds what the commit has created, up to the first failure; what comes after it is dropped.
     fn build(&self, unbuilt: Vec<IndexId>) -> Result<()> {
         let watch = |progress: &BuildProgress| match &self.watch {
             Some(watch) => watch.tell(progress),
@@ -313,7 +313,10 @@ impl Transaction {
         };
         let mut outcome = Ok(());
         for index in unbuilt {
-            outcome = outcome.and(self.instance.build_index(index, &watch));
+            match outcome {
+                Ok(()) => outcome = self.instance.build_index(index, &watch),
+                Err(_) => self.instance.abandon_build(index),
+            }
         }
         outcome
     }
