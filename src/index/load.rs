@@ -209,10 +209,7 @@ impl Shared {
             index.serial = maintenance.serial;
             indexes.insert(id, index);
         }
-        let members = indexes
-            .iter()
-            .map(|(id, index)| (*id, index.member()))
-            .collect();
+        let members = indexes.iter().map(|(id, index)| (*id, index.member())).collect();
         *self.indexes.write() = indexes;
         let generation = self.newest().generation.saturating_add(1);
         self.cache.advance(generation, std::iter::empty());

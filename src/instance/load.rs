@@ -14,8 +14,8 @@ use std::sync::Arc;
 use parking_lot::MutexGuard;
 use rustc_hash::FxHashMap;
 
-use super::cleaning::Cleaning;
 use super::build::commit_changes;
+use super::cleaning::Cleaning;
 use super::opened::Parts;
 use crate::catalog::{Catalog, Class, Index, IndexId, duplicate_value, index_keys};
 use crate::commit::{Bulk, Pause};

@@ -29,13 +29,11 @@ impl Session {
         };
         match &statement.kind {
             StatementKind::CreateClass(create) => self.write(|tx| defining.create_class(create, tx)),
-            StatementKind::AlterClass(alter) => self.write(|tx| {
-                tx.watch_builds(watch.clone());
-                defining.alter_class(alter, tx)
-            }),
+            StatementKind::AlterClass(alter) => self.write(|tx| defining.alter_class(alter, tx)),
             StatementKind::DropClass { if_exists, name } => {
                 self.write(|tx| defining.drop_class(name, *if_exists, tx))
             }
+            // Only here: a change of a class may rely on the index that it builds, and must not lose it alone.
             StatementKind::CreateIndex(create) => self.write(|tx| {
                 tx.watch_builds(watch.clone());
                 defining.create_index(create, tx)
