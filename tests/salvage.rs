@@ -140,6 +140,32 @@ fn a_whole_database_is_salvaged_whole() {
 }
 
 #[test]
+fn objects_of_a_class_that_was_dropped_are_no_loss() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, salvaged) = (folder.path().join("live.olv"), folder.path().join("salvaged.olv"));
+    let database = Database::options(&path).cleaner(false).open().unwrap();
+    let mut session = olivine::Session::new(database.clone());
+    session
+        .execute(
+            "create class Kept { n: int }; create class Dropped { n: int }",
+            (),
+        )
+        .unwrap();
+    session
+        .execute(
+            "insert into Kept (n) values (1), (2); insert into Dropped (n) values (3), (4), (5)",
+            (),
+        )
+        .unwrap();
+    session.execute("drop class Dropped", ()).unwrap();
+    drop(session);
+    database.close().unwrap();
+    let report = Database::salvage(&path, &salvaged).unwrap();
+    assert!(report.losses.is_empty(), "{report}");
+    assert_eq!(report.objects, 2);
+}
+
+#[test]
 fn a_flipped_byte_costs_the_objects_in_its_block_and_no_others() {
     let scene = Scene::new();
     assert!(segments(&scene.path).len() >= 3);

@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
+use super::numbering::{class_of_object, index_of_object};
 use super::schema::{Attribute, Catalog, Class, Index, Name, NamedQuery};
-use super::stored::{StoredClass, StoredIndex, StoredName, SystemClass, class_of_object, index_of_object};
+use super::stored::{StoredClass, StoredIndex, StoredName, SystemClass};
 use crate::error::{Error, Result};
 use crate::object::{ClassId, CommitNumber, Layout, Oid, Slot, Type, Value};
 

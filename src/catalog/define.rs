@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use super::definition::{AttributeDefinition, ClassDefinition, IndexDefinition, check_name};
+use super::numbering::{class_of_object, index_of_object};
 use super::schema::{Catalog, Class, Component, Index, IndexId, IndexKind, NamedQuery};
-use super::stored::{StoredClass, StoredIndex, StoredName, StoredSlot, SystemClass, class_of_object};
+use super::stored::{StoredClass, StoredIndex, StoredName, StoredSlot, SystemClass};
 use crate::error::{Error, Result};
 use crate::object::{ClassId, Oid, Type, Value, coerce};
 
@@ -351,7 +352,7 @@ impl Catalog {
                     ready &= stored.ready;
                     let oid = reserve(SystemClass::Index)?;
                     changes.push(SchemaChange::Create(oid, stored.encode()?));
-                    super::stored::index_of_object(oid)?
+                    index_of_object(oid)?
                 }
             };
             steps.push(id);

@@ -12,6 +12,7 @@ mod hierarchy;
 mod index_keys;
 mod lifetime;
 mod merge;
+mod numbering;
 mod relationship;
 mod schema;
 mod stored;
@@ -23,6 +24,7 @@ pub use definition::{AttributeDefinition, ClassDefinition, IndexDefinition, OnDe
 pub use hierarchy::Direction;
 pub use index_keys::{duplicate_value, index_differences, index_keys};
 pub use merge::MergeRule;
+pub use numbering::object_of_class;
 pub use relationship::DeleteRule;
 pub use schema::{
     Attribute, Catalog, Class, Component, Index, IndexId, IndexKind, Method, Name, NamedQuery, Parameter,

@@ -19,7 +19,7 @@ use super::stored_value::{
     class_id, damaged, field, flag, index_id, list, number, optional_field, text, type_from_value,
     type_to_value,
 };
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::object::codec::{encode_body, read_slot};
 use crate::object::{ClassId, Layout, Oid, Slot, Type, Value};
 
@@ -209,25 +209,6 @@ pub struct StoredName {
     pub name: Arc<str>,
     /// What it stands for.
     pub value: Value,
-}
-
-/// Class ids follow from the serial of the catalog object, so neither is ever used twice.
-const CLASS_OFFSET: u64 = ClassId::FIRST_USER.0 as u64 - 1;
-
-/// The class a catalog object of [`SystemClass::Class`] defines.
-pub fn class_of_object(oid: Oid) -> Result<ClassId> {
-    u32::try_from(oid.serial().saturating_add(CLASS_OFFSET))
-        .ok()
-        .filter(|id| *id <= crate::object::MAX_CLASS)
-        .map(ClassId)
-        .ok_or_else(|| Error::corruption("the catalog", format!("class object {oid:?} is out of range")))
-}
-
-/// The index a catalog object of [`SystemClass::Index`] defines.
-pub fn index_of_object(oid: Oid) -> Result<IndexId> {
-    u32::try_from(oid.serial())
-        .map(IndexId)
-        .map_err(|_| Error::corruption("the catalog", format!("index object {oid:?} is out of range")))
 }
 
 impl StoredClass {

@@ -105,6 +105,13 @@ impl Remains {
         objects
     }
 
+    /// Whether the newest readable version of an object says that it was deleted.
+    pub fn is_deleted(&self, oid: Oid) -> bool {
+        self.versions
+            .get(&oid.to_bits())
+            .is_some_and(|version| version.deleted)
+    }
+
     /// The largest serial number seen in each class.
     pub fn last_serials(&self) -> FxHashMap<ClassId, u64> {
         let mut last: FxHashMap<ClassId, u64> = FxHashMap::default();

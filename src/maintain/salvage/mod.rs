@@ -15,7 +15,7 @@ pub use report::SalvageReport;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::catalog::Catalog;
+use crate::catalog::{Catalog, object_of_class};
 use crate::error::{Error, Result};
 use crate::files::{Disk, RealDisk, place};
 use crate::heap::{CommitEntry, Heap, HeapOptions, Loss, RecordEntry, Remains, explore, found};
@@ -107,7 +107,9 @@ fn write(heap: &Heap, remains: &Remains, report: &mut SalvageReport, watch: Watc
         if done % 1024 == 0 {
             tell(watch, "writing objects", done as u64, total)?;
         }
-        if oid.class().is_system() {
+        // Objects of a class that was dropped lie in the log until the cleaner comes by; they are no loss.
+        let dropped = || object_of_class(oid.class()).is_some_and(|object| remains.is_deleted(object));
+        if oid.class().is_system() || dropped() {
             continue;
         }
         let body = remains
