@@ -37,8 +37,6 @@ pub(super) struct Reclaim {
     generation: u64,
     /// Those up to this one are in a durable checkpoint.
     durable_generation: u64,
-    /// Segments from this number on are kept, one entry a holder.
-    pins: Vec<u32>,
 }
 
 /// A segment that new readers do not see.
@@ -132,7 +130,6 @@ impl Reclaim {
             retired: Vec::new(),
             generation: 0,
             durable_generation: 0,
-            pins: Vec::new(),
         }
     }
 
@@ -148,10 +145,6 @@ impl Reclaim {
     /// Says that a checkpoint is durable that knows the retirements up to `generation`.
     pub(super) fn checkpointed(&mut self, generation: u64) {
         self.durable_generation = self.durable_generation.max(generation);
-    }
-
-    fn pinned_from(&self) -> u32 {
-        self.pins.iter().copied().min().unwrap_or(u32::MAX)
     }
 }
 
@@ -392,7 +385,7 @@ impl Heap {
         retired.chain(first).min().unwrap_or(0)
     }
 
-    /// Retires the segments that nothing needs; says how many, and how many dead ones `needs` or pins keep. Everything
+    /// Retires the segments that nothing needs; says how many, and how many dead ones `needs` keeps. Everything
     /// applied must be published.
     ///
     /// # Errors
@@ -402,7 +395,6 @@ impl Heap {
         self.count_once()?;
         let applied = self.applied.lock();
         let mut reclaim = self.reclaim.lock();
-        let pinned_from = reclaim.pinned_from();
         let segments = self.log.segments.current().from(0);
         let mut kept = Amount::default();
         let mut ending: Vec<(Arc<Segment>, SegmentUse)> = Vec::new();
@@ -413,7 +405,7 @@ impl Heap {
             if found.number >= applied.position.segment {
                 continue;
             }
-            match found.number < pinned_from && is_needless(&found, needs) {
+            match is_needless(&found, needs) {
                 true => ending.push((segment, found)),
                 false => kept.add(found.bytes),
             }
@@ -512,22 +504,6 @@ impl Heap {
     pub fn awaits_checkpoint(&self) -> bool {
         let reclaim = self.reclaim.lock();
         reclaim.generation > reclaim.durable_generation
-    }
-
-    /// Keeps every segment from `number` on until [`Heap::unpin`] is called with the same number: for backups that will
-    /// want them, or whoever follows the log.
-    #[expect(dead_code, reason = "the seam for backups and followers of the log")]
-    pub fn pin(&self, number: u32) {
-        self.reclaim.lock().pins.push(number);
-    }
-
-    /// Ends one [`Heap::pin`].
-    #[expect(dead_code, reason = "the seam for backups and followers of the log")]
-    pub fn unpin(&self, number: u32) {
-        let mut reclaim = self.reclaim.lock();
-        if let Some(at) = reclaim.pins.iter().position(|pin| *pin == number) {
-            reclaim.pins.swap_remove(at);
-        }
     }
 
     /// Makes the reserve of space if it is missing and there is space for it.
