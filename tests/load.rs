@@ -1,10 +1,11 @@
 //! Bulk loads: all or nothing, whatever ends them, and their indexes say what the objects say.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use olivine::testing::{Fault, FaultyDisk, open_on, open_with};
-use olivine::{Database, Error, Options, Ref, Result};
+use olivine::{CompactOptions, Database, Error, Options, Ref, Result};
 use serde::{Deserialize, Serialize};
 
 use crate::directory::copy;
@@ -216,6 +217,8 @@ fn nobody_sees_a_load_before_its_end_and_its_own_thread_cannot_commit_in_it() {
             assert!(loader.insert_at(first, &item(5)).is_err());
             assert_eq!(database.snapshot().extent::<Item>()?.count(), 0);
             assert!(insert(&database, 7..8).is_err(), "it would wait for itself");
+            let compacted = database.compact(&CompactOptions::new(), &mut |_| ControlFlow::Continue(()));
+            assert!(compacted.is_err(), "so would this");
             assert!(load(&database, 7..8).is_err());
             let other = database.clone();
             Ok(std::thread::spawn(move || insert(&other, 30_000..30_001)))

@@ -55,7 +55,8 @@ impl Pipeline {
     pub fn check_bulk(&self) -> Result<()> {
         match *self.bulk.lock() {
             Some(loading) if loading == std::thread::current().id() => Err(Error::Argument(
-                "a commit from within a bulk load would wait for the load to end; use the loader, or commit before or after it"
+                "a commit or compaction from within a bulk load would wait for the load to end; do it before or after, and write \
+                 with the loader"
                     .into(),
             )),
             _ => Ok(()),

@@ -34,6 +34,7 @@ pub fn compact(
     progress: &mut dyn FnMut(&CompactProgress) -> ControlFlow<()>,
 ) -> Result<CompactReport> {
     instance.check_writable()?;
+    instance.pipeline.check_bulk()?;
     let clusters = Clusters::parse(instance, &options.cluster)?;
     let mut cleaning = instance.begin_cleaning();
     let before = instance.heap.statistics();
