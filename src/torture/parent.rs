@@ -328,7 +328,10 @@ impl Soak<'_> {
         let path = self.beside(".salvaged");
         let _ = place::remove(&path);
         let report = Database::salvage(&self.torture.database, &path)?;
-        if let Some(loss) = report.losses.first() {
+        // Once the log has forgotten that a class was dropped, salvage cannot tell it from one that is lost, and lists
+        // objects of it that the cleaner has not come by. What is compared below shows that no class is lost.
+        let is_loss = |loss: &crate::heap::Loss| !loss.what.contains("was dropped or is lost");
+        if let Some(loss) = report.losses.iter().find(|loss| is_loss(loss)) {
             return Err(finding(format!("salvaging a sound database: {loss}")));
         }
         let database = self.open(&path)?;
